@@ -190,6 +190,10 @@ TEST_P(PlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
     PlanFamily family;
     families.bound(one.candidate, family);
     EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
+    family.least_again = one.candidate.plan.recompute;
+    family.runs_together = one.candidate.plan.overlap_expert;
+    families.bound_closer(one.candidate, family);
+    EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
     // A plan is ruled out unseen where this share of its closed form is more than the GPU has.
     EXPECT_LE(bounds.memory_bytes(one.candidate) * 0.95, one.run->memory.total());
   }
@@ -254,6 +258,10 @@ TEST_P(IdlePlanSearchTest, FindsWhatTheSimulationOfEveryPlanFinds) {
     EXPECT_LE(at_link_rate.seconds(one.candidate), one.run->iteration.seconds());
     PlanFamily family;
     families.bound(one.candidate, family);
+    EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
+    family.least_again = one.candidate.plan.recompute;
+    family.runs_together = one.candidate.plan.overlap_expert;
+    families.bound_closer(one.candidate, family);
     EXPECT_LE(family.bound_seconds, one.run->iteration.seconds());
   }
   Patient observer;
@@ -326,8 +334,14 @@ TEST(PlanBounds, OfLayersThatRepeatAreBelowTheirSteps) {
       PlanFamily family;
       families.bound(plans[i], family);
       const double plain = family.bound_seconds;
-      families.bound_closer(plans[i], plans[i].plan.overlap_expert, family);
+      family.runs_together = plans[i].plan.overlap_expert;
+      families.bound_closer(plans[i], family);
       EXPECT_GE(family.bound_seconds, plain);
+      EXPECT_LE(family.bound_seconds, step);
+      const double closer = family.bound_seconds;
+      family.least_again = plans[i].plan.recompute;
+      families.bound_closer(plans[i], family);
+      EXPECT_GE(family.bound_seconds, closer);
       EXPECT_LE(family.bound_seconds, step);
       ++run;
       near += times.bound > 0.7 * step ? 1 : 0;

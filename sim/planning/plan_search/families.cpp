@@ -60,6 +60,22 @@ std::vector<PlanFamily> families_of(const std::vector<PlanCandidate>& plans) {
   return families;
 }
 
+void look_at_members(const std::vector<PlanCandidate>& plans, PlanFamily& family) {
+  bool all_layers = true;
+  bool all_attention = true;
+  family.runs_together = false;
+  for (const std::size_t member : family.members) {
+    const work::ParallelPlan& plan = plans[member].plan;
+    family.runs_together = family.runs_together || plan.overlap_expert;
+    all_layers = all_layers && plan.recompute == work::Recompute::kFull;
+    all_attention =
+        all_attention && (plan.recompute == work::Recompute::kFull || plan.recompute == work::Recompute::kSelective);
+  }
+  family.least_again = all_layers      ? work::Recompute::kFull
+                       : all_attention ? work::Recompute::kSelective
+                                       : work::Recompute::kNone;
+}
+
 FamilyCosts::FamilyCosts(const PlanSpace& space, const scenario::Scenario& scenario)
     : space_{space},
       cluster_{scenario.cluster},
@@ -70,7 +86,8 @@ FamilyCosts::FamilyCosts(const PlanSpace& space, const scenario::Scenario& scena
       gpu_rate_{rate_out_of(cluster_.topology, cluster_.topology.endpoints().front())},
       node_rate_{rate_out_of_host(cluster_.topology)} {}
 
-FamilyCosts::PassCosts& FamilyCosts::pass_of(const PlanCandidate& candidate, const work::TrainingSetup& whole) {
+FamilyCosts::PassCosts& FamilyCosts::pass_of(const PlanCandidate& candidate, const work::TrainingSetup& whole,
+                                             work::Recompute again) {
   const work::ParallelPlan& of = whole.plan;
   // Routing that is limited to some nodes sends less where a group spans several.
   const work::RankGrid grid{of};
@@ -81,13 +98,13 @@ FamilyCosts::PassCosts& FamilyCosts::pass_of(const PlanCandidate& candidate, con
     hosts.insert(cluster_.topology.host_of(cluster_.topology.endpoints()[endpoint]));
   }
   const auto [at, is_new] = passes_.try_emplace(
-      {of.tensor, of.context, of.expert, of.expert_tensor_size(), candidate.micro, static_cast<int>(hosts.size())});
+      {of.tensor, of.context, of.expert, of.expert_tensor_size(), candidate.micro, static_cast<int>(hosts.size()), again});
   PassCosts& pass = at->second;
   if (!is_new) return pass;
   work::TrainingSetup setup = whole;
   setup.model.layers = repeats_.layers;
   put_on_one_stage(setup, DataParallelism::kNone, 1);
-  setup.plan.recompute = work::Recompute::kNone;
+  setup.plan.recompute = again;
   const work::Program program = work::training_program(setup, times_, cluster_.topology, true);
   const work::GroupSlots slots{setup.plan, false};
   std::vector<double> times_of(static_cast<std::size_t>(repeats_.layers), 0.0);  // that a layer stands for one
@@ -138,9 +155,9 @@ const FamilyCosts::PassSums& FamilyCosts::sums_at(PassCosts& pass, int hundredth
   return sums;
 }
 
-void FamilyCosts::bound_closer(const PlanCandidate& candidate, bool runs_together, PlanFamily& family) {
+void FamilyCosts::bound_closer(const PlanCandidate& candidate, PlanFamily& family) {
   const work::TrainingSetup setup = setup_of(space_, candidate);
-  PassCosts& pass = pass_of(candidate, setup);
+  PassCosts& pass = pass_of(candidate, setup, family.least_again);
   work::GpuPower power = power_;
   power.costs.tensor *= work::most_of(spread_, static_cast<std::size_t>(setup.plan.world()));
   const double microbatches = static_cast<double>(setup.batch.global) / static_cast<double>(candidate.micro * setup.plan.data);
@@ -149,7 +166,7 @@ void FamilyCosts::bound_closer(const PlanCandidate& candidate, bool runs_togethe
   const auto after = [&](double assumed) {
     const double slowdown = work::least_slowdown(power, tensor / (assumed * kColdStep));
     const PassSums& sums = sums_at(pass, static_cast<int>((slowdown - 1) * kClockSteps + 1e-9));
-    return share * (runs_together ? sums.kernels : sums.waits);
+    return share * (family.runs_together ? sums.kernels : sums.waits);
   };
   double low = after(std::numeric_limits<double>::infinity());
   double high = after(low);
@@ -196,7 +213,7 @@ const std::vector<FamilyCosts::Leaving>& FamilyCosts::leaving(const PlanCandidat
 void FamilyCosts::bound(const PlanCandidate& candidate, PlanFamily& family) {
   const work::TrainingSetup setup = setup_of(space_, candidate);
   const work::ParallelPlan& plan = setup.plan;
-  const PassCosts& pass = pass_of(candidate, setup);
+  const PassCosts& pass = pass_of(candidate, setup, work::Recompute::kNone);
   const work::GroupSlots slots{plan, false};
   const int used = used_of_node(space_, candidate);
   const int hosts = (plan.world() + used - 1) / used;

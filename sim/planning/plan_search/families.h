@@ -11,7 +11,8 @@
 //
 // Closer. A family whose bound keeps a proof open gets one that sees more: what kernels wait for collectives at the rate of a
 // GPU's links, but where passes of a member run together, and the highest clock that so much work in T leaves, as for a plan
-// (bound.h). K is then what the mean stage has, and K and the slow-down both grow with a stage's load.
+// (bound.h). K is then what the mean stage has, and K and the slow-down both grow with a stage's load. K has what
+// all members that fit compute again.
 //
 // Estimate. Kernels and collectives one after another, these at the full rate of the GPU inside a node and at its share of the
 // node's NICs outside, on the stage whose groups lie worst, and half of the bubble of 1F1B: (m + (p - 1) / 2) (K + W) / p.
@@ -42,11 +43,16 @@ struct PlanFamily {
   double bound_seconds = 0;
   double plain_seconds = 0;  // bound() gave
   bool is_close = false;     // bound_seconds is bound_closer()'s
+  // look_at_members()
+  work::Recompute least_again = work::Recompute::kNone;  // that all members compute again
+  bool runs_together = false;                            // passes of some member do, so that they hide their collectives
   double estimate_seconds = 0;
 };
 
 // In order of their first members; no bounds yet.
 [[nodiscard]] std::vector<PlanFamily> families_of(const std::vector<PlanCandidate>& plans);
+
+void look_at_members(const std::vector<PlanCandidate>& plans, PlanFamily& family);
 
 class FamilyCosts {
  public:
@@ -55,8 +61,8 @@ class FamilyCosts {
 
   // Returns those of a plan's family.
   void bound(const PlanCandidate& candidate, PlanFamily& family);
-  // The closer bound. `runs_together`: passes of some member do, so that they hide their collectives.
-  void bound_closer(const PlanCandidate& candidate, bool runs_together, PlanFamily& family);
+  // The closer bound, of the members that were looked at.
+  void bound_closer(const PlanCandidate& candidate, PlanFamily& family);
 
  private:
   // Collectives of one microbatch on one rank over all layers.
@@ -82,7 +88,7 @@ class FamilyCosts {
     double most = 0;
     double sum = 0;
   };
-  PassCosts& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup);
+  PassCosts& pass_of(const PlanCandidate& candidate, const work::TrainingSetup& setup, work::Recompute again);
   [[nodiscard]] std::unique_ptr<PassProfile> profile_of(const work::RankProgram& program, const work::GroupSlots& slots) const;
   const PassSums& sums_at(PassCosts& pass, int hundredths) const;
   const std::vector<Leaving>& leaving(const PlanCandidate& candidate, const work::ParallelPlan& plan, const Traffic& traffic);
@@ -95,7 +101,7 @@ class FamilyCosts {
   LayerRepeats repeats_;
   double gpu_rate_;   // bytes/s out of a GPU
   double node_rate_;  // bytes/s out of a node; 0: no fabric
-  std::map<std::tuple<int, int, int, int, std::int64_t, int>, PassCosts> passes_;
+  std::map<std::tuple<int, int, int, int, std::int64_t, int, work::Recompute>, PassCosts> passes_;
   // By ranks of a node, axes, slot, and whether all data of a rank leave.
   std::map<std::tuple<int, int, int, int, int, int, int, work::GroupSlot, bool>, std::vector<Leaving>> leaving_;
 };

@@ -267,14 +267,24 @@ class Search {
     }
   }
 
-  // A family waits again with its closer bound, which may keep no proof open.
+  // A family waits again with its closer bound, which may keep no proof open: that of the members that fit.
   void bound_family_closer(SearchQueue<PlanFamily>& queue, PlanFamily family) {
+    std::erase_if(family.members, [&](std::size_t member) { return !clock_.is_over() && !fits(list_.plans[member]); });
+    if (family.members.empty()) return;
+    look_at_members(list_.plans, family);
     const PlanCandidate& first = list_.plans[family.members.front()];
-    const bool runs_together =
-        std::ranges::any_of(family.members, [&](std::size_t member) { return list_.plans[member].plan.overlap_expert; });
-    family_costs_.bound_closer(first, runs_together, family);
+    family_costs_.bound_closer(first, family);
     const double bound = score_of(first, family.bound_seconds);
     queue.add(score_of(first, family.estimate_seconds), bound, std::move(family));
+  }
+
+  // By the closed form; counts what does not.
+  bool fits(const PlanCandidate& candidate) {
+    const double bytes = bounds_.memory_bytes(candidate);
+    if (result_.smallest_bytes == 0 || bytes < result_.smallest_bytes) result_.smallest_bytes = bytes;
+    if (fits_closed_form(bytes, capacity_bytes_)) return true;
+    ++result_.too_big;
+    return false;
   }
 
   // Returns the estimate of the plan; infinite where it is none.
@@ -283,12 +293,8 @@ class Search {
       leave(score_of(candidate, family.bound_seconds), 1);
       return kNever;
     }
+    if (!fits(candidate)) return kNever;
     Bounded plan{.candidate = candidate, .memory = bounds_.memory_bytes(candidate)};
-    if (result_.smallest_bytes == 0 || plan.memory < result_.smallest_bytes) result_.smallest_bytes = plan.memory;
-    if (!fits_closed_form(plan.memory, capacity_bytes_)) {
-      ++result_.too_big;
-      return kNever;
-    }
     const PlanTimes times = bounds_.times(candidate);
     plan.seconds = std::max(times.bound, family.bound_seconds);
     plan.plain = std::max(times.plain, family.plain_seconds);
