@@ -74,6 +74,7 @@ double rate_to_fabric(const net::Topology& topology, DeviceId nic) {
 }
 
 double total(const Pass& pass, bool compute_only) { return compute_only ? pass.compute : pass.seconds + pass.entry; }
+double waits_of(const Pass& pass) { return total(pass, false) - pass.compute; }
 
 }  // namespace
 
@@ -85,7 +86,8 @@ struct PlanBounds::Layout {
   Profile* farthest = nullptr;  // of the stage whose groups leave their nodes most, where stages lie unlike
   int farthest_stage = -1;
   bool contends = true;
-  bool compute_only = false;  // passes that run together hide each other's messages
+  bool compute_only = false;                                     // passes that run together hide each other's messages
+  const std::vector<std::vector<ChunkPasses>>* alone = nullptr;  // those that run with no other; null: none run together
   bool drains = true;
   bool is_fsdp = false;
   bool aligned = true;  // stages_lie_alike()
@@ -167,6 +169,7 @@ work::Program PlanBounds::one_microbatch(const PlanCandidate& candidate, DataPar
   work::TrainingSetup setup = setup_of(space_, candidate);
   setup.model.layers = repeats_.layers;
   put_on_one_stage(setup, kind, microbatches);
+  setup.plan.overlap_expert = candidate.plan.overlap_expert;  // hides a part of an all-to-all within its pass
   return work::training_program(setup, times_, cluster_.topology, true);
 }
 
@@ -187,7 +190,7 @@ PlanBounds::Profile& PlanBounds::profile_of(const PlanCandidate& candidate, cons
                 candidate.micro,
                 candidate.per_node,
                 places != nullptr,
-                static_cast<int>(plan.recompute),
+                2 * static_cast<int>(plan.recompute) + (plan.overlap_expert ? 1 : 0),
                 places != nullptr ? places->members : std::vector<int>{}};
   const auto [at, is_new] = profiles_.try_emplace(key);
   if (!is_new) return at->second;
@@ -311,6 +314,7 @@ PlanBounds::Layout PlanBounds::layout_of(const PlanCandidate& candidate) {
   layout.contends = layout.drains && !layout.is_fsdp;
   layout.microbatches = schedule != nullptr ? schedule->microbatches(layout.shape) : layout.shape.microbatches;
   layout.aligned = stages_lie_alike(space_, candidate);
+  if (layout.compute_only && schedule != nullptr) layout.alone = &passes_alone(plan, *schedule, layout.shape);
   layout.power = power_;
   layout.power.costs.tensor *= work::most_of(spread_, static_cast<std::size_t>(plan.world()));
   const GroupPlaces& places = places_of(candidate, plan, layout.aligned);
@@ -511,14 +515,20 @@ double PlanBounds::seconds_at(Layout& layout, double assumed_seconds, bool plain
     const std::size_t first = *std::ranges::min_element(stage.positions);
     double work = 0;
     Pass all;
-    for (const std::size_t q : stage.positions) {
+    double together = layout.microbatches;  // of each chunk, beside other passes
+    for (std::size_t chunk = 0; chunk < stage.positions.size(); ++chunk) {
+      const std::size_t q = stage.positions[chunk];
       PassPair pass = passes[q];
       if (static_cast<int>(s) == layout.farthest_stage) pass = pass_at(*layout.farthest, q, clocks[s]);
       add(all, pass.forward);
       add(all, pass.backward);
       work += layout.microbatches * (total(pass.forward, layout.compute_only) + total(pass.backward, layout.compute_only));
+      if (layout.alone == nullptr) continue;
+      const ChunkPasses& alone = (*layout.alone)[s][chunk];
+      work += alone.forwards * waits_of(pass.forward) + alone.backwards * waits_of(pass.backward);
+      together = std::min(together, layout.microbatches - std::max(alone.forwards, alone.backwards));
     }
-    if (layout.compute_only) work += layout.microbatches * slowed_beside(all, all.experts, all.expert_ctas);
+    if (layout.compute_only) work += std::max(together, 0.0) * slowed_beside(all, all.experts, all.expert_ctas);
     double fill = 0;
     for (std::size_t q = 0; q < first; ++q) {
       fill += total(passes[q].forward, layout.compute_only);

@@ -13,7 +13,7 @@
 //
 // Groups lie as those of the rank that leaves its node most do; where stages lie unlike, on its stage alone. Passes that run
 // together hide their messages and are slowed by the experts': C seconds of these, beside the kernels that mind least, take
-// C (1 - 1 / f) from them.
+// C (1 - 1 / f) from them. Passes that the schedule runs alone, while a pipeline fills and drains, wait for theirs.
 //
 // The clock is that of a step at full clock, which is taken to be no longer than the slowed one and 1 %. A bound counts as such
 // with a margin of 0.1 % for groups that lie alike and yet not quite on the links.
@@ -151,6 +151,10 @@ class PlanBounds {
   [[nodiscard]] double slowed_by_shards(const Stage& stage, const Pass& kernels, double waits) const;
   [[nodiscard]] double slowed_plainly(const Stage& stage, double waits) const;
   [[nodiscard]] double between_synchronisation(Layout& layout, int stage, const std::vector<PassPair>& passes) const;
+  // Passes of a step that run with no other, by stage and chunk (bound_overlap.cpp).
+  const std::vector<std::vector<ChunkPasses>>& passes_alone(const work::ParallelPlan& plan,
+                                                            const work::PipelineSchedule& schedule,
+                                                            const work::PipelineShape& shape);
   // Microbatch chunks under way at once, by stage.
   const std::vector<double>& live_chunks(const work::TrainingSetup& setup);
 
@@ -173,6 +177,7 @@ class PlanBounds {
   std::map<ShardKey, PassProfile::Cost> shard_costs_;
   std::map<std::tuple<int, int, int, int, int>, ShardCalls> shard_calls_;
   std::map<LiveKey, std::vector<double>> live_;
+  std::map<LiveKey, std::vector<std::vector<ChunkPasses>>> alone_;
   std::map<std::tuple<int, int, int, int, int, int, int>, GroupPlaces> places_;
 };
 
