@@ -67,6 +67,18 @@ std::vector<Topic> network_topics() {
                             "within 3 %",
                             "Parekh and Gallager, A generalized processor sharing approach to flow control, 1993"},
                 .files = {"network/hybrid_fabric.h", "network/shared_links.h"}}},
+      {.names = {"via", "named_way"},
+       .text = {.title = "a flow's own way: `via` some devices, or `route` by all of them",
+                .assumes =
+                    "`route` names every device between the ends. `via` names some, in order; between them the way has as "
+                    "few links as it can, and of equal ones the fabric's routing picks one. It is one path for all packets "
+                    "of the flow and visits no device twice. ACKs go back over the same links, but where one is one-way.",
+                .leaves_out = {"via: links between hosts and inside them count alike, and so do those between groups of a "
+                               "dragonfly",
+                               "via: the way is found from one named device to the next, so that one may be refused that "
+                               "other equal links would allow"},
+                .sources = {"RFC 791, 3.1: strict and loose source routes"},
+                .files = {"network/routing/named_way.h"}}},
       {.names = {"vl_arbitration"},
        .text = {.title = "InfiniBand's VL arbitration: two tables of virtual lanes with weights",
                 .assumes =
