@@ -414,13 +414,14 @@ def validate(measurements: Union[Path, Sequence[Path]], cluster: Configuration, 
     return _call(words, progress)
 
 
-def topology(cluster: Configuration, *, route: Optional[Sequence[str]] = None, dot: Optional[Path] = None,
+def topology(cluster: Configuration, *, route: Optional[Sequence[str]] = None, routes: bool = False, dot: Optional[Path] = None,
              graphml: Optional[Path] = None, nccl_xml: Optional[Path] = None, bom: bool = False, prices: Optional[Path] = None,
              power: Optional[Path] = None, force: bool = False, set: Optional[Mapping[str, Any]] = None,
              profile: Optional[Path] = None, seed: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
     """What a cluster is built of, as `weft topo`.
 
     route  (from, to), names of endpoints such as "n0.gpu1": adds the way between them
+    routes adds those of a scenario's flows, or of all pairs of a cluster's endpoints
     bom    adds the bill of materials; with prices and power, what it costs and draws
     dot, graphml, nccl_xml: files to write
 
@@ -432,7 +433,7 @@ def topology(cluster: Configuration, *, route: Optional[Sequence[str]] = None, d
         if isinstance(route, str) or len(route) != 2:
             raise TypeError(f"route: expected two names of endpoints, got {route!r}")
         words.words += ["--route", *route]
-    _common(words, {"dot": dot, "graphml": graphml, "nccl_xml": nccl_xml, "bom": bom, "prices": prices, "power": power,
+    _common(words, {"routes": routes, "dot": dot, "graphml": graphml, "nccl_xml": nccl_xml, "bom": bom, "prices": prices, "power": power,
                     "force": force, "set": set, "profile": profile, "seed": seed})
     return _call(words, progress)
 
