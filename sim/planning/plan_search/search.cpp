@@ -174,8 +174,9 @@ class Search {
       const PlanCandidate& first = list_.plans[family.members.front()];
       if (!clock_.is_over()) family_costs_.bound(first, family);
       family.plain_seconds = family.bound_seconds;
-      families_[kind_of(first)].add(score_of(first, family.estimate_seconds), score_of(first, family.bound_seconds),
-                                    std::move(family));
+      const double estimate = score_of(first, family.estimate_seconds);
+      const double bound = score_of(first, family.bound_seconds);
+      families_[kind_of(first)].add(estimate, bound, std::move(family));
     }
   }
 
@@ -274,8 +275,9 @@ class Search {
     look_at_members(list_.plans, family);
     const PlanCandidate& first = list_.plans[family.members.front()];
     family_costs_.bound_closer(first, family);
+    const double estimate = score_of(first, family.estimate_seconds);
     const double bound = score_of(first, family.bound_seconds);
-    queue.add(score_of(first, family.estimate_seconds), bound, std::move(family));
+    queue.add(estimate, bound, std::move(family));
   }
 
   // By the closed form; counts what does not.
@@ -342,7 +344,9 @@ class Search {
       plan.score = score_of(plan.candidate, plan.seconds);
       plan.estimate = estimate_of(plan);
       of_bounds_[kind].note(round[i].estimate, plan.estimate);
-      waiting_[kind].add(likely_score(plan), plan.score, std::move(plan));
+      const double likely = likely_score(plan);
+      const double bound = plan.score;
+      waiting_[kind].add(likely, bound, std::move(plan));
     }
   }
 
