@@ -194,7 +194,7 @@ void print_kinds() {
 void write_all(const std::string& folder) {
   make_output_folder("--out", folder);
   for (const std::string& name : printed_schemas()) {
-    const std::string file = folder + "/" + name + ".json";
+    const std::string file = fmt::format("{}/{}.json", folder, name);
     const std::string text = schema_text(name);
     write_file(file, [&text](std::ostream& out) { out << text; });
     say("{}\n", file);
