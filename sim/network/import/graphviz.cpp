@@ -49,10 +49,6 @@ std::string rate_text(Bandwidth rate) {
   return tenths == 0 ? to_string(rate) : to_string(Bandwidth::from_bits_per_second(tenths * kTenth));
 }
 
-}  // namespace
-
-namespace {
-
 // Its head and its devices.
 std::string drawn_devices(const Topology& topology, std::string_view kind) {
   std::string out = fmt::format(

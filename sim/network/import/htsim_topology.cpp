@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
 
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/words.h"
 #include "sim/network/cluster.h"
 #include "sim/network/import/source_text.h"
 
@@ -35,10 +34,8 @@ std::vector<TopoWord> topo_words(std::string_view line, std::size_t offset) {
   std::vector<TopoWord> words;
   for (std::size_t at = line.find_first_not_of(kBlank); at != std::string_view::npos;) {
     const std::size_t end = std::min(line.find_first_of(kBlank, at), line.size());
-    TopoWord word{.text = {}, .written = line.substr(at, end - at), .offset = offset + at};
-    std::ranges::transform(word.written, std::back_inserter(word.text),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    words.push_back(std::move(word));
+    const std::string_view written = line.substr(at, end - at);
+    words.push_back({.text = lower_case(written), .written = written, .offset = offset + at});
     at = line.find_first_not_of(kBlank, end);
   }
   if (!words.empty() && words.front().text.starts_with('#')) words.clear();
@@ -60,12 +57,6 @@ constexpr std::array<TopoKey, 9> kTierKeys{{{"Downlink_speed_Gbps", 1, kMostGbps
                                             {"Bundle", 1, 1'024},
                                             {"Queue_Down", 0, INT64_MAX},
                                             {"Queue_Up", 0, INT64_MAX}}};
-
-std::string lower(std::string_view name) {
-  std::string made{name};
-  std::ranges::transform(made, made.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return made;
-}
 
 // A section's values by name, each with its place.
 struct TopoValue {
@@ -145,7 +136,7 @@ class TopoReader {
 
   void take(const std::vector<TopoWord>& words, TopoSection& section, std::span<const TopoKey> keys) {
     const TopoWord& word = words[0];
-    const auto key = std::ranges::find_if(keys, [&](const TopoKey& each) { return lower(each.name) == word.text; });
+    const auto key = std::ranges::find_if(keys, [&](const TopoKey& each) { return lower_case(each.name) == word.text; });
     if (key == keys.end()) {
       std::vector<std::string> names;
       for (const TopoKey& each : keys) names.emplace_back(each.name);
@@ -333,7 +324,7 @@ bool is_htsim_topology(std::string_view text) {
     start = end + 1;
     if (words.empty()) continue;
     return words[0].text == "tier" ||
-           std::ranges::any_of(kHeadKeys, [&](const TopoKey& key) { return lower(key.name) == words[0].text; });
+           std::ranges::any_of(kHeadKeys, [&](const TopoKey& key) { return lower_case(key.name) == words[0].text; });
   }
   return false;
 }
