@@ -415,13 +415,7 @@ double PlanBounds::between_synchronisation(Layout& layout, int stage, const std:
       if (order[i].pass == work::PipelinePass::kBackward && order[i].microbatch == last) end = std::min(end, i);
     }
     for (std::size_t i = begin; i < end; ++i) {
-      ChunkPasses& chunk = at.between[static_cast<std::size_t>(order[i].chunk)];
-      // A backward pass that is cut in two counts once, as the part that comes first.
-      if (order[i].pass == work::PipelinePass::kForward) {
-        ++chunk.forwards;
-      } else if (order[i].pass != work::PipelinePass::kBackwardWeight) {
-        ++chunk.backwards;
-      }
+      at.between[static_cast<std::size_t>(order[i].chunk)].count(order[i].pass);
     }
   }
   double seconds = 0;

@@ -101,6 +101,14 @@ class PlanBounds {
   struct ChunkPasses {
     double forwards = 0;
     double backwards = 0;
+    // A backward pass that is cut in two counts once, as the part that comes first.
+    void count(work::PipelinePass pass) {
+      if (pass == work::PipelinePass::kForward) {
+        ++forwards;
+      } else if (pass != work::PipelinePass::kBackwardWeight) {
+        ++backwards;
+      }
+    }
   };
   struct Stream {
     double seconds = 0;

@@ -18,14 +18,8 @@ const std::vector<std::vector<PlanBounds::ChunkPasses>>& PlanBounds::passes_alon
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i].with_next) {
         ++i;  // both
-        continue;
-      }
-      ChunkPasses& chunk = chunks[static_cast<std::size_t>(order[i].chunk)];
-      // A backward pass that is cut in two waits in its first part.
-      if (order[i].pass == work::PipelinePass::kForward) {
-        ++chunk.forwards;
-      } else if (order[i].pass != work::PipelinePass::kBackwardWeight) {
-        ++chunk.backwards;
+      } else {
+        chunks[static_cast<std::size_t>(order[i].chunk)].count(order[i].pass);
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "sim/core/digest.h"
@@ -270,7 +271,8 @@ class Search {
 
   // A family waits again with its closer bound, which may keep no proof open: that of the members that fit.
   void bound_family_closer(SearchQueue<PlanFamily>& queue, PlanFamily family) {
-    std::erase_if(family.members, [&](std::size_t member) { return !clock_.is_over() && !fits(list_.plans[member]); });
+    std::erase_if(family.members,
+                  [&](std::size_t member) { return !clock_.is_over() && !memory_that_fits(list_.plans[member]); });
     if (family.members.empty()) return;
     look_at_members(list_.plans, family);
     const PlanCandidate& first = list_.plans[family.members.front()];
@@ -280,13 +282,13 @@ class Search {
     queue.add(estimate, bound, std::move(family));
   }
 
-  // By the closed form; counts what does not.
-  bool fits(const PlanCandidate& candidate) {
+  // Bytes by the closed form; nothing, and counted, where they do not fit.
+  std::optional<double> memory_that_fits(const PlanCandidate& candidate) {
     const double bytes = bounds_.memory_bytes(candidate);
     if (result_.smallest_bytes == 0 || bytes < result_.smallest_bytes) result_.smallest_bytes = bytes;
-    if (fits_closed_form(bytes, capacity_bytes_)) return true;
+    if (fits_closed_form(bytes, capacity_bytes_)) return bytes;
     ++result_.too_big;
-    return false;
+    return std::nullopt;
   }
 
   // Returns the estimate of the plan; infinite where it is none.
@@ -295,8 +297,9 @@ class Search {
       leave(score_of(candidate, family.bound_seconds), 1);
       return kNever;
     }
-    if (!fits(candidate)) return kNever;
-    Bounded plan{.candidate = candidate, .memory = bounds_.memory_bytes(candidate)};
+    const std::optional<double> memory = memory_that_fits(candidate);
+    if (!memory) return kNever;
+    Bounded plan{.candidate = candidate, .memory = *memory};
     const PlanTimes times = bounds_.times(candidate);
     plan.seconds = std::max(times.bound, family.bound_seconds);
     plan.plain = std::max(times.plain, family.plain_seconds);
@@ -344,9 +347,7 @@ class Search {
       plan.score = score_of(plan.candidate, plan.seconds);
       plan.estimate = estimate_of(plan);
       of_bounds_[kind].note(round[i].estimate, plan.estimate);
-      const double likely = likely_score(plan);
-      const double bound = plan.score;
-      waiting_[kind].add(likely, bound, std::move(plan));
+      waiting_[kind].add(likely_score(plan), plan.score, plan);
     }
   }
 
@@ -366,9 +367,8 @@ class Search {
     }
     if (!result_.interrupted && !result_.out_of_budget && result_.plans.empty() && result_.too_big == list_.plans.size()) {
       throw ConfigError(fmt::format(
-          "no plan fits: of {} valid ones for {} GPUs the smallest needs {:.1f} GB and {:.1f} GB for context and buffers, and "
-          "a "
-          "GPU has {:.1f} GB\n  note: more GPUs would help (--gpus, or --set nodes=N)",
+          "no plan fits: of {} valid ones for {} GPUs the smallest needs {:.1f} GB and {:.1f} GB for context and buffers, "
+          "and a GPU has {:.1f} GB\n  note: more GPUs would help (--gpus, or --set nodes=N)",
           list_.plans.size(), space_.gpus, result_.smallest_bytes / 1e9, scenario::kReservedBytes / 1e9,
           capacity_bytes_ / 1e9));
     }
