@@ -2,6 +2,7 @@
 # find_package(Weft) and `pkg-config weft`. Packages of it (tools/package.sh). Included last, when all layers are known.
 #
 #   <prefix>/bin/weft
+#   <prefix>/libexec/weft-measure-serving      of `weft measure --serving`
 #   <prefix>/include/weft/sim/core/units.h     included as "sim/core/units.h", as inside the project
 #   <prefix>/lib/libweft_core.a ...            static, one per layer
 #   <prefix>/lib/cmake/Weft, <prefix>/lib/pkgconfig/weft.pc
@@ -91,6 +92,9 @@ if(TARGET weft)
   # A tarball brings the libraries along in lib/weft (tools/package.sh), from wherever it is unpacked.
   set_target_properties(weft PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/weft")
   install(TARGETS weft RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT weft)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/validate/measure/serving.py DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}
+    RENAME weft-measure-serving COMPONENT weft)
+  install(FILES ${PROJECT_SOURCE_DIR}/validate/measure/weft_serving_blocks.py DESTINATION ${CMAKE_INSTALL_LIBEXECDIR} COMPONENT weft)
 
   # Completion and manual pages are the program's own words, written by the program that is installed.
   set(weft_words ${PROJECT_BINARY_DIR}/words)

@@ -25,6 +25,6 @@ awk -f tools/kept_values.awk configs/profiles/h100_sxm.yaml >> "$folder/start.ya
 measured=validate/measured
 tools/calibrate_node.py "$program" $measured/h100x2_quick.jsonl --cluster configs/clusters/h100x2.yaml --profile "$folder/start.yaml" \
   --skip launch --add ll=collectives.passes.start_latency --name h100_sxm -o "$folder/groups.yaml"
-"$program" calibrate -q $measured/h100x2_quick.jsonl $measured/h100x2_full.jsonl --train quick --cluster configs/clusters/h100x2.yaml \
+"$program" calibrate --keep-bounds -q $measured/h100x2_quick.jsonl $measured/h100x2_full.jsonl --train quick --cluster configs/clusters/h100x2.yaml \
   --profile "$folder/groups.yaml" --fit network.nvlink4.efficiency --prior 0.3 --id all_quick --name h100_sxm -o "$folder/last.yaml"
 cp "$folder/last.yaml" configs/profiles/h100_sxm.yaml

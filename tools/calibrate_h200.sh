@@ -32,7 +32,7 @@ fit() {
     if [[ $key == .* ]]; then paths+=("${key#.}"); else paths+=("collectives.$key"); fi
   done
   for log in "${@:5}"; do logs+=("$data/$log.txt"); done
-  "$program" calibrate -q "${logs[@]}" --cluster configs/clusters/h200x4.yaml --profile "$profile" \
+  "$program" calibrate --keep-bounds -q "${logs[@]}" --cluster configs/clusters/h200x4.yaml --profile "$profile" \
     --fit "$(IFS=,; echo "${paths[*]}")" --sizes "$sizes" --prior 0.3 --id "$id" --name h200_sxm -o "$profile.next"
   mv "$profile.next" "$profile"
 }

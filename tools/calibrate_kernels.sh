@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
 profile=configs/profiles/h200_sxm.yaml
 fitted=$(mktemp)
 trap 'rm -f "$fitted"' EXIT
-"${1:-build/weft}" calibrate tests/data/h200x4/kernels/*.jsonl --profile "$profile" -o "$fitted" "${@:2}"
+"${1:-build/weft}" calibrate --keep-bounds tests/data/h200x4/kernels/*.jsonl --profile "$profile" -o "$fitted" "${@:2}"
 cat "$fitted" >"$profile"

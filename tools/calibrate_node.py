@@ -103,7 +103,7 @@ def main():
                 continue
             part.write_text("\n".join(kept) + "\n", encoding="utf-8")
             fitted = pathlib.Path(folder) / f"{name}.yaml"
-            command = [options.program, "calibrate", *quiet, part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
+            command = [options.program, "calibrate", "--keep-bounds", *quiet, part, "--cluster", options.cluster, "--fit", ",".join(keys), "--train",
                        options.record_set, "--prior", "0.3", "--id", name, "--name", options.name, "-o", fitted]
             if profile:
                 command += ["--profile", profile]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every header of sim/ alone, as a preset with CMAKE_VERIFY_INTERFACE_HEADER_SETS does, in a third of its time.
 
-    tools/check_headers.py [--compiler clang++-19] [--jobs N] [HEADER...]
+    tools/check_headers.py [--compiler clang++-19] [--jobs N] [--and-includers] [HEADER...]
 
 Most of such a compilation reads what the header includes. So a few headers that many include are compiled to precompiled ones, and
 every other is read after one of those, but only after one that it includes itself: nothing is there that it does not ask for.
@@ -68,10 +68,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiler", default=shutil.which("clang++-19") or shutil.which("clang++") or "c++")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("headers", nargs="*")
+    parser.add_argument("--and-includers", action="store_true", help="also the headers that include one of those named directly")
+    parser.add_argument("headers", nargs="*", help="all, if none is named")
     options = parser.parse_args()
     names = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("sim/**/*.h"))
-    base_of, picked = chosen(closures(includes(names)))
+    direct = includes(names)
+    wanted = options.headers or names
+    if options.and_includers:
+        named = set(wanted)
+        wanted = [name for name in names if name in named or direct[name] & named]
+    closure = closures(direct)
+    base_of, picked = chosen({name: closure[name] for name in wanted})
     if "clang" not in options.compiler:
         picked = []  # of other compilers precompiled headers are made otherwise
     flags = [options.compiler, "-std=c++20", "-Wall", "-Wextra", "-Wno-pragma-once-outside-header", "-Werror", "-x"]
@@ -89,7 +96,6 @@ def main():
             after = ["-include-pch", place[base]] if base in place else []
             return compile_one(name, "c++", "-I.", *after, "-fsyntax-only", "-")
 
-        wanted = options.headers or names
         failed = 0
         for name, result in zip(wanted, pool.map(check, wanted)):
             if result.returncode != 0:

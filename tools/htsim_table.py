@@ -5,6 +5,8 @@
 Both get the same flows, tree, packets (4096 B of payload, 64 B of header), queues (one bandwidth-delay product), marks (0.2 to 0.8 of
 it), initial windows (1.5 of it), 64 entropy values with the bitmap of congested ones, and an acknowledgement a packet. They run in turns.
 
+Cases on `_rccc` have credits of the destination (RCCC) in place of NSCC in both, htsim's -receiver_cc_only.
+
 `slow_spine` is htsim's way of a failed link (-failed 1): all cables of one spine have a quarter of their rate, and so do their queues and
 marks. htsim cannot route around a cable that is down in a fat tree.
 
@@ -47,6 +49,8 @@ CASES = {
     "W1_k8": (3, 8, lambda: matrix("perm128_32M.txt")),
     "W1_k16": (3, 16, lambda: matrix("perm1024_4M.txt")),
 }
+# The same with credits of the destination.
+CASES |= {f"{case}_rccc": CASES[case] for case in ("incast", "alltoall", "permutation")}
 # Files of htsim: the flows, and the tree.
 OWN = {
     "own_permutation": ("perm_128n_128c_2MB.cm", "fat_tree_128_1os.topo"),
@@ -55,7 +59,7 @@ OWN = {
     "own_leaf_spine": ("perm_32n_32c_2MB.cm", "leaf_spine_tiny.topo"),
     "own_1024": ("perm_1024n_1024c_0u_2000000b.cm", "fat_tree_1024.topo"),
 }
-DEFAULT_CASES = ["incast", "alltoall", "permutation", "two_tiers", "slow_spine", *list(OWN)[:4]]
+DEFAULT_CASES = ["incast", "incast_rccc", "alltoall", "permutation", "permutation_rccc", "two_tiers", "slow_spine", *list(OWN)[:4]]
 
 
 def cables(tiers, k, source, to):
@@ -89,9 +93,12 @@ class Comparison:
         self.flows = flows()
         self.hosts = self.k**3 // 4 if self.tiers == 3 else self.k**2 // 2
         self.slow = case == "slow_spine"
+        self.credits = case.endswith("_rccc")
         self.options = options
         self.folder = pathlib.Path(folder)
         self.tree = ["-tiers", f"{self.tiers}", *(["-failed", "1"] if self.slow else [])]
+        if self.credits:
+            self.tree.append("-receiver_cc_only")
         self.matrix = self.folder / f"{case}.cm"
         lines = [f"{source}->{to} id {i} start 0 size {size}" for i, (source, to, size) in enumerate(self.flows, 1)]
         self.matrix.write_text("\n".join([f"Nodes {self.hosts}", f"Connections {len(lines)}", *lines, ""]), encoding="utf-8")
@@ -109,6 +116,8 @@ class Comparison:
     def packets(self):
         queue, ecn = self.limits()
         fabric = {"switch": {"latency": "0 ns", "forwarding": "store_and_forward", **queue}, "ecn": ecn, "transport": {"type": "uec"}}
+        if self.credits:
+            fabric["transport"]["congestion_control"] = "rccc"
         if self.slow:
             queue, ecn = self.limits(4)
             fabric["switches"] = [{"names": ["spine0", f"p0x0..{self.k - 1}"], **queue, "ecn": ecn}]
@@ -161,7 +170,7 @@ class OwnFiles(Comparison):
     """A connection matrix and a topology that come with htsim, in the folder of its program."""
 
     gbps = 100
-    slow = False
+    slow = credits = False
 
     def __init__(self, case, options, folder):  # pylint: disable=super-init-not-called
         matrix, topology = OWN[case]

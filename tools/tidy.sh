@@ -6,6 +6,7 @@
 #   tools/tidy.sh FILE ...  these
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source tools/changes.sh
 
 if ! command -v clang-tidy-19 >/dev/null; then
   echo "tidy: no clang-tidy-19 here (tools/install_deps.sh --dev): nothing was looked at"
@@ -14,13 +15,10 @@ fi
 
 # The commit to compare with; empty where a shallow clone or an export holds none.
 base() {
-  local main
-  for main in origin/main main; do
-    main=$(git merge-base HEAD "$main" 2>/dev/null) || continue
-    [[ $main == "$(git rev-parse HEAD)" ]] || { echo "$main" && return; }
-  done
-  main=$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) || main=HEAD^
-  git rev-parse --verify --quiet "$main^{commit}" 2>/dev/null || true
+  local earlier
+  earlier=$(branch_base)
+  if [[ -z $earlier ]]; then earlier=$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) || earlier=HEAD^; fi
+  git rev-parse --verify --quiet "$earlier^{commit}" 2>/dev/null || true
 }
 
 if (($#)); then

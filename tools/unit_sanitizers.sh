@@ -27,7 +27,8 @@ too_long=(
   '*PlanSearchTest.FindsWhatTheSimulation*' 'PredictTest.CallsOnTheSameBuffers*' 'PredictTest.IsTheSameEveryTime'
   '*ProgramInvariantsTest.*' 'ReliabilityTest.*UnderRandomLoss' 'ReplayTimelineTest.IsAChromeTrace*'
   'RunAheadTest.RandomPrograms*' 'RunSweepTest.*' '*SampledTest.AndToTheTimeOfAll*' 'ScaleTest.*' '*SearchGoldenTest.*'
-  'SeveralNicsOf*' '*/SeveralNicsTest.*' '*ShippedHostTest.*' '*SortsAMillionEvents*' 'StepTimelineTest.CountsWhat*'
+  'ServingSearchTest.FindsTheFront*' 'ServingSearchTest.TheBest*'
+  'SeveralNicsOf*' '*/SeveralNicsTest.*' '*ShippedHostTest.*' 'SizeTest.*' '*SortsAMillionEvents*' 'StepTimelineTest.CountsWhat*'
   'TrainingJobsRunTest.JobsThatShareNoLink*' 'TrainingMemoryTest.*' '*TrainingPlansTest.EveryValidPlanRuns*' '*VictimTest.*'
   'YamlGuardsTest.RefusesOneValueOver4MiB')
 filter=-$(IFS=:; echo "${too_long[*]}")

@@ -184,16 +184,21 @@ def key_rows(schema, required, path="", depth=0):
         yield from key_rows(schema["additionalProperties"], required.get("additionalProperties"), f"{path}.NAME" if path else "NAME", depth + 1)
 
 
+FIRST = ("scenario", "cluster", "node", "model", "sweep", "goodput")  # what people write; other kinds follow
+
+
 def keys_page(weft):
     text = ("# Keys of YAML files\n\nEvery key that a file of each kind may have, as `weft schema KIND` has it: the readers' own declarations. "
-            "`[]` stands for each item of a list, `NAME` for a name of one's own. Ranges, and what keys mean together, are told by "
-            "`weft check`.\n")
-    for kind in kinds(weft)[0]:
+            "`[]` stands for each item of a list, `NAME` for a name of one's own. An empty value may have several forms, with its unit. "
+            "Ranges, and what keys mean together, are told by `weft check`.\n")
+    for kind in sorted(kinds(weft)[0], key=lambda one: FIRST.index(one) if one in FIRST else len(FIRST)):
         schema = json.loads(output(weft, "schema", kind))
         parts = schema["$defs"] if "$defs" in schema else {}
         keys = parts.get(f"{kind}_keys", schema)
         rows = []
         for path, value, must in key_rows(keys, parts.get(kind, {})):
+            if kind == "gpu" and path.startswith("base."):  # a GPU of the same keys
+                continue
             about = value.get("description", "") if isinstance(value, dict) else ""
             rows.append((code(path), type_text(value) if isinstance(value, dict) else "",
                          "must be there" if must else escaped(about.removeprefix("default: "))))

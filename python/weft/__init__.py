@@ -84,7 +84,8 @@ def run(scenario: Configuration, *, set: Optional[Mapping[str, Any]] = None, ncc
         profile: Optional[Path] = None, fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
         shuffle_ties: Optional[int] = None, jobs: Optional[int] = None, memory: Optional[Size] = None,
         prices: Optional[Path] = None, power: Optional[Path] = None, timeline: Optional[Path] = None, series: Optional[Path] = None,
-        write_chakra: Optional[Path] = None, write_goal: Optional[Path] = None, progress: Optional[Progress] = None) -> Result:
+        write_chakra: Optional[Path] = None, write_goal: Optional[Path] = None, measured: Union[None, Path, Sequence[Path]] = None,
+        progress: Optional[Progress] = None) -> Result:
     """Simulates a scenario, as `weft run`.
 
     scenario      file, or a dict with `cluster`, `workload` and, where wanted, `simulation`, `measure`, `faults`
@@ -94,6 +95,7 @@ def run(scenario: Configuration, *, set: Optional[Mapping[str, Any]] = None, ncc
     memory        most that the run may take: "8 GiB"
     prices, power books, for what the run costs
     timeline, series, write_chakra, write_goal: files to write beside
+    measured      results of servers' benchmarks (vLLM, SGLang), shown beside the prediction
 
     Result: makespan_ns, and of what the scenario has: `points` (a row for each collective: bytes, time_us, algbw_GBps, busbw_GBps),
     `flows` (fct_ns, rate_gbps), `jobs`, a training step (iteration_time_ns, tokens_per_second, mfu, breakdown_ns, `ranks`), serving
@@ -103,7 +105,8 @@ def run(scenario: Configuration, *, set: Optional[Mapping[str, Any]] = None, ncc
     words.place(words.configuration(scenario, "scenario"))
     _common(words, {"set": set, "nccl": nccl, "profile": profile, "fidelity": fidelity, "grain": grain, "seed": seed,
                     "shuffle_ties": shuffle_ties, "jobs": jobs, "memory": memory, "prices": prices, "power": power,
-                    "timeline": timeline, "series": series, "write_chakra": write_chakra, "write_goal": write_goal})
+                    "timeline": timeline, "series": series, "write_chakra": write_chakra, "write_goal": write_goal,
+                    "measured": measured})
     return _call(words, progress)
 
 
@@ -148,9 +151,10 @@ def serving_step(model: Path, cluster: Configuration, *, phase: str, context: in
                  answers: Optional[int] = None, answers_context: Optional[int] = None, tensor: Optional[int] = None,
                  pipeline: Optional[int] = None, expert: Optional[int] = None, attention_data: Optional[int] = None,
                  layers: Optional[int] = None, no_head: bool = False, no_cache: bool = False, full_clock: bool = False,
-                 library: Optional[str] = None, cuda_graph: Optional[str] = None, set: Optional[Mapping[str, Any]] = None,
-                 nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None, grain: Optional[str] = None,
-                 seed: Optional[int] = None, progress: Optional[Progress] = None) -> Result:
+                 library: Optional[str] = None, weights: Optional[str] = None, kv_cache: Optional[str] = None,
+                 cuda_graph: Optional[str] = None, set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None,
+                 profile: Optional[Path] = None, grain: Optional[str] = None, seed: Optional[int] = None,
+                 progress: Optional[Progress] = None) -> Result:
     """Lists the kernels of one step of a serving engine, as the command `weft step`.
 
     model      file of a model or a shipped name
@@ -162,6 +166,8 @@ def serving_step(model: Path, cluster: Configuration, *, phase: str, context: in
     tensor, pipeline, expert, attention_data: sizes of the parallel plan; the product of the first two is the number of GPUs
     layers     the model's first layers only; no_head: without embedding and head; no_cache: a prompt's keys and values are not kept
     library    "vllm", "sglang", "tensorrt_llm", "nccl" or "torch"; cuda_graph: steps that are graphs, "decode", "all" or "none"
+    weights    precision: "bf16", "fp8", "fp4", "int8", "w8a16" or "w4a16"; the model's where not given
+    kv_cache   precision of the cache; that of activations where not given
     full_clock a step after a pause, which the limit of power does not slow yet
 
     Result: time_us, gpus, new_tokens, memory_per_gpu_bytes, `kernels`: a row for each, with count, time_us, total_us, bytes and flop.
@@ -172,7 +178,8 @@ def serving_step(model: Path, cluster: Configuration, *, phase: str, context: in
     _common(words, {"phase": phase, "context": context, "batch": batch, "tokens": tokens, "answers": answers,
                     "answers_context": answers_context, "tensor": tensor, "pipeline": pipeline, "expert": expert,
                     "attention_data": attention_data, "layers": layers, "no_head": no_head, "no_cache": no_cache,
-                    "full_clock": full_clock, "library": library, "cuda_graph": cuda_graph, "set": set, "nccl": nccl,
+                    "full_clock": full_clock, "library": library, "weights": weights, "kv_cache": kv_cache,
+                    "cuda_graph": cuda_graph, "set": set, "nccl": nccl,
                     "profile": profile, "grain": grain, "seed": seed})
     return _call(words, progress)
 
@@ -183,8 +190,8 @@ def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: 
                stepbytes: Optional[Size] = None, nodes: Optional[int] = None, nthreads: Optional[int] = None,
                ngpus: Optional[int] = None, datatype: Optional[str] = None, op: Optional[str] = None, root: Optional[int] = None,
                iters: Optional[int] = None, cudagraph: bool = False, algo: Optional[str] = None, proto: Optional[str] = None,
-               library: Optional[str] = None, register: Optional[int] = None, sizes: Optional[Path] = None,
-               msccl: Optional[Path] = None, channels: Optional[int] = None,
+               library: Optional[str] = None, register: Optional[int] = None, cta_policy: Optional[int] = None,
+               sizes: Optional[Path] = None, msccl: Optional[Path] = None, channels: Optional[int] = None,
                set: Optional[Mapping[str, Any]] = None, nccl: Optional[Mapping[str, Any]] = None, profile: Optional[Path] = None,
                fidelity: Optional[str] = None, grain: Optional[str] = None, seed: Optional[int] = None,
                shuffle_ties: Optional[int] = None, memory: Optional[Size] = None, timeline: Optional[Path] = None,
@@ -199,7 +206,7 @@ def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: 
     datatype, op, root, iters, cudagraph, algo, proto, channels: as nccl-tests and NCCL have them
     library   "nccl", or whose all-reduce takes the sizes that are its own: "vllm", "vllm_custom",
               "vllm_nccl_symm", "sglang", "tensorrt_llm"
-    register  buffers: 0 as they are, 2 in symmetric memory, as nccl-tests' -R
+    register  buffers: 0 as they are, 1 by ncclCommRegister, 2 in symmetric memory, as nccl-tests' -R; cta_policy: its -x
     sizes     file of an alltoallv: a row for each sender with the bytes to each rank, CSV, JSON or YAML
     msccl     file of a custom algorithm
 
@@ -212,9 +219,9 @@ def collective(kind: str, cluster: Optional[Configuration] = None, *, topo_xml: 
     _common(words, {"topo_xml": topo_xml, "gpu": gpu, "cpu": cpu, "nic_rate": nic_rate, "nvlinks": nvlinks, "minbytes": minbytes,
                     "maxbytes": maxbytes, "stepfactor": stepfactor, "stepbytes": stepbytes, "nodes": nodes, "nthreads": nthreads,
                     "ngpus": ngpus, "datatype": datatype, "op": op, "root": root, "iters": iters, "cudagraph": cudagraph,
-                    "algo": algo, "proto": proto, "library": library, "register": register, "sizes": sizes,
-                    "msccl": msccl, "channels": channels, "set": set, "nccl": nccl, "profile": profile, "fidelity": fidelity,
-                    "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties, "memory": memory, "timeline": timeline})
+                    "algo": algo, "proto": proto, "library": library, "register": register, "cta_policy": cta_policy,
+                    "sizes": sizes, "msccl": msccl, "channels": channels, "set": set, "nccl": nccl, "profile": profile,
+                    "fidelity": fidelity, "grain": grain, "seed": seed, "shuffle_ties": shuffle_ties, "memory": memory, "timeline": timeline})
     return _call(words, progress)
 
 
@@ -276,7 +283,7 @@ def plan(model: Configuration, cluster: Configuration, *, gpus: Optional[int] = 
     serve          engines, users at once and tokens a step; the arguments from slo to aggregated need it
     slo            targets of latency: "ttft=500ms,tpot=30ms,at=p90"
     prompt, output tokens, medians (1024 each); spread: sigma of both, lognormal (0.2)
-    weights        precision: "bf16", "fp8", "fp4"; kv_cache: that of the cache
+    weights        precision: "bf16", "fp8", "fp4", "int8", "w8a16", "w4a16"; kv_cache: that of the cache
     library        kernels and all-reduces: "vllm", "sglang", "tensorrt_llm"
     token_budgets  tokens of a step at most, each is tried
     aggregated     no engines that prefill or decode alone

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,9 @@
 #include "sim/core/json_writer.h"
 #include "sim/core/printable.h"
 #include "sim/measured/fit/calibrate.h"
+#include "sim/measured/fit/sample.h"
 #include "sim/measured/kernel_points.h"
+#include "sim/measured/predict.h"
 #include "sim/measured/readers/measurement_set.h"
 #include "sim/output/validation_output.h"
 #include "sim/scenario/catalog.h"
@@ -48,6 +51,7 @@ struct CalibrateOptions {
   std::string description;
   std::string id;
   std::string date;
+  bool keep_bounds = false;
 };
 
 std::vector<std::string> split_list(const std::string& text) {
@@ -115,9 +119,9 @@ std::string parameters_text(const std::vector<measured::CalibrationFit>& fits) {
 }
 
 // "median error 1.2 % (before 3.4 %), max 5.6 % (before 7.8 %)"
-std::string errors_text(const measured::CalibrationFit& fit) {
-  return fmt::format("median error {} (before {}), max {} (before {})", percent(fit.after.median), percent(fit.before.median),
-                     percent(fit.after.max), percent(fit.before.max));
+std::string errors_text(const measured::ErrorSummary& after, const measured::ErrorSummary& before) {
+  return fmt::format("median error {} (before {}), max {} (before {})", percent(after.median), percent(before.median),
+                     percent(after.max), percent(before.max));
 }
 
 void print_result(const Report& report, const measured::CalibrationResult& result) {
@@ -127,12 +131,12 @@ void print_result(const Report& report, const measured::CalibrationResult& resul
     report.print("# the training rows tell these apart badly (a parameter's own std error is with all others free):\n");
     for (const std::string& text : fit.open_combinations) report.print(fmt::format("#   {}\n", text));
   }
-  report.print(
-      fmt::format("#\n# training: {} rows, {}; {} evaluations\n", fit.training.size(), errors_text(fit), result.evaluations));
+  report.print(fmt::format("#\n# training: {} rows, {}; {} evaluations\n", fit.training.size(),
+                           errors_text(fit.after, fit.before), result.evaluations));
   report.print(measured::points_table({fit.training}));
   for (const measured::HeldOut& log : result.held_out) {
-    report.print(fmt::format("# held out: {}: {} rows, median error {}, p95 {}, max {}\n", log.file, log.errors.points,
-                             percent(log.errors.median), percent(log.errors.p95), percent(log.errors.max)));
+    report.print(fmt::format("# held out: {}: {} rows, {}, p95 {}\n", log.file, log.errors.points,
+                             errors_text(log.errors, log.before), percent(log.errors.p95)));
   }
   if (result.held_out.empty()) report.print("# held out: no row; the profile is not validated\n");
 }
@@ -166,7 +170,9 @@ void write_result(std::ostream& out, const ResultHeader& header, const measured:
   for (const measured::HeldOut& log : result.held_out) {
     json.begin_object().field("file", log.file);
     errors(json, log.errors);
-    json.end_object();
+    json.key("before").begin_object();
+    errors(json, log.before);
+    json.end_object().end_object();
   }
   json.end_array().end_object();
   json.finish();
@@ -204,13 +210,16 @@ struct KernelStart {
   Profile profile;
 };
 
-KernelStart start_of(const CalibrateOptions& options, const scenario::Overrides& overrides) {
+// `set`: warnings of its logs are printed, as values of one GPU under the name of another would be a silent mistake.
+KernelStart start_of(const CalibrateOptions& options, const scenario::Overrides& overrides,
+                     const measured::MeasurementSet* set = nullptr) {
   if (options.logs.cluster.empty()) {
     if (overrides.profile) return {.cluster = {}, .profile = scenario::find_profile(overrides.profile->string())};
     throw ConfigError("--profile or --cluster: expected the profile that the fit starts from");
   }
   Diagnostics diagnostics;
-  net::Cluster cluster = scenario::load_cluster(options.logs.cluster, overrides, diagnostics);
+  net::Cluster cluster = set != nullptr ? load_cluster(options.logs, *set, options.common, overrides, diagnostics)
+                                        : scenario::load_cluster(options.logs.cluster, overrides, diagnostics);
   Profile profile = cluster.profile;
   return {.cluster = std::move(cluster), .profile = std::move(profile)};
 }
@@ -229,7 +238,7 @@ void print_kernel_fits(const Report& report, const measured::CalibrationResult& 
   }
   report.print(points.text() + "#\n");
   for (const measured::CalibrationFit& fit : result.fits) {
-    report.print(fmt::format("# {}: {} rows, {}\n", fit.id, fit.after.points, errors_text(fit)));
+    report.print(fmt::format("# {}: {} rows, {}\n", fit.id, fit.after.points, errors_text(fit.after, fit.before)));
   }
 }
 
@@ -243,8 +252,40 @@ std::shared_ptr<const ProductTable> from_folder_of(const std::string& output, co
   return moved;
 }
 
+bool is_serving_step(const measured::MeasuredPoint& point) { return point.kind == "serving_step"; }
+
+measured::ErrorSummary serving_errors(const net::Cluster& cluster, const std::vector<measured::PointLog>& logs) {
+  std::vector<measured::ValidationPoint> all;
+  for (measured::PointLog log : logs) {
+    std::erase_if(log.points, std::not_fn(is_serving_step));
+    const measured::Predictions predictions = measured::predict_points(cluster, log, {});
+    all.insert(all.end(), predictions.points.begin(), predictions.points.end());
+  }
+  return measured::summary_of(all);
+}
+
+// Nothing is fitted to serving steps. What kernels were fitted to moves their error.
+std::string serving_text(const KernelStart& from, const Profile& fitted, const std::vector<measured::PointLog>& logs) {
+  if (!from.cluster) return {};
+  const measured::ErrorSummary before = serving_errors(*from.cluster, logs);
+  if (before.points == 0) return {};
+  const measured::ErrorSummary after = serving_errors(measured::with_profile(*from.cluster, fitted), logs);
+  return fmt::format("# serving steps, not fitted to: {} points, {}\n", after.points, errors_text(after, before));
+}
+
+// Values at an end of their range are an error, and nothing is written. The user may keep them: they are warnings then.
+void check_ends(const CalibrateOptions& options, measured::CalibrationResult& result) {
+  if (options.keep_bounds) {
+    result.warnings.insert(result.warnings.end(), result.at_ends.begin(), result.at_ends.end());
+  } else if (!result.at_ends.empty()) {
+    throw ConfigError(fmt::format("{}\n--keep-bounds writes the profile all the same", fmt::join(result.at_ends, "\n")));
+  }
+}
+
+// `points`: of the files that the logs are from.
 int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const KernelStart& from,
-                const std::vector<measured::KernelLog>& logs, const std::string& id_suffix) {
+                const std::vector<measured::KernelLog>& logs, const std::string& id_suffix,
+                const std::vector<measured::PointLog>& points = {}) {
   const Profile& start = from.profile;
   for (const auto& [name, value] : {std::pair{"--fit", &options.keys}, std::pair{"--sizes", &options.sizes},
                                     std::pair{"--validate-from", &options.validate_from}, std::pair{"--id", &options.id}}) {
@@ -265,7 +306,9 @@ int fit_kernels(const CalibrateOptions& options, const Outputs& outputs, const K
     const Report report{outputs};
     report.print(fmt::format("# weft calibrate: kernels of {}; starts from profile {}\n", logs.front().gpu, start.name()));
     print_kernel_fits(report, result);
+    report.print(serving_text(from, result.profile, points));
   }
+  check_ends(options, result);
   write_file(options.output, write_profile);
   if (!options.common.quiet) {
     for (const std::string& warning : result.warnings)
@@ -282,15 +325,18 @@ int run_calibrate_kernels(const CalibrateOptions& options, const Outputs& output
 
 // Kernels of measurement files: of the record set that --train names, or all.
 int run_calibrate_points(const CalibrateOptions& options, const Outputs& outputs, const measured::MeasurementSet& set) {
-  const KernelStart start = start_of(options, to_overrides(options.common));
+  const KernelStart start = start_of(options, to_overrides(options.common), &set);
   std::vector<measured::KernelLog> logs;
   for (const measured::PointLog& log : set.points) {
     measured::KernelLog kernels = measured::kernel_log_of(log, start.profile, options.train);
     if (!kernels.kernels.empty() || !kernels.copies.empty()) logs.push_back(std::move(kernels));
   }
+  const auto has_steps = [](const measured::PointLog& log) { return std::ranges::any_of(log.points, is_serving_step); };
+  if (logs.empty() && std::ranges::any_of(set.points, has_steps))
+    throw ConfigError("no kernels to fit to: nothing is fitted to serving steps; 'weft validate' shows their error");
   if (logs.empty())
     throw ConfigError("no kernels to fit to; to fit to collectives, name the parameters with --fit ('weft list parameters')");
-  return fit_kernels(options, outputs, start, logs, "_points");
+  return fit_kernels(options, outputs, start, logs, "_points", set.points);
 }
 
 // A table of one's own from measured products; no parameter is fitted.
@@ -357,7 +403,7 @@ int run_calibrate(const CalibrateOptions& options) {
   ProgressBar progress{"rows predicted", options.common.quiet};
   CountingProgress counting{progress};
   fit.predict.observer = &counting;
-  const auto result = measured::calibrate(cluster, set.measurements, fit);
+  auto result = measured::calibrate(cluster, set.measurements, fit);
   progress.wipe();
   if (!result) {
     std::fputs("interrupted: nothing was written, a profile stays as it was\n", stderr);
@@ -374,6 +420,10 @@ int run_calibrate(const CalibrateOptions& options) {
                              starts_from_defaults ? "defaults: the cluster's is to be written" : cluster.profile.name()));
     for (const std::string& note : result->notes) report.print(fmt::format("# note: {}\n", printable(note)));
     print_result(report, *result);
+  }
+  check_ends(options, *result);
+  if (!is_standard_output(options.output)) {
+    const Report report{outputs};
     write_file(options.output, write_profile);
     report.print(fmt::format("# wrote {}: {}\n", options.output, result->profile.stated_error()));
   }
@@ -427,6 +477,7 @@ void add_calibrate(CLI::App& app, int& exit_code) {
   text("--description", options->description, "Description of the profile; absent: as it was", "TEXT");
   text("--id", options->id, "Name of this calibration in the profile; absent: the collectives fitted to", "NAME");
   text("--date", options->date, "Day of the calibration; absent: today, UTC", "YYYY-MM-DD");
+  command->add_flag("--keep-bounds", options->keep_bounds, "Write the profile although a value ends at an end of its range");
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_calibrate(*options); });
 }

@@ -62,6 +62,7 @@ struct CollectiveOptions {
   std::string msccl;
   std::string pair_sizes;
   int registered = 0;
+  std::optional<int> cta_policy;
   std::string memory;
   bool has_range = false;  // -b, -e, -f or -i is given
 };
@@ -212,6 +213,7 @@ scenario::CollectiveSweep sweep_of(const CollectiveOptions& options, const net::
   sweep.options.channels = options.channels;
   sweep.options.cuda_graph = options.cuda_graph;
   sweep.options.registered = static_cast<coll::Registered>(options.registered);
+  if (options.cta_policy) sweep.options.settings.set("CTA_POLICY", std::to_string(*options.cta_policy));
   sweep.options.iterations = static_cast<int>(options.iterations);
   return sweep;
 }
@@ -253,6 +255,7 @@ std::string stated_error_of(const CollectiveOptions& options, const net::Cluster
     if (made_by.empty()) made_by = each;
   }
   if (made_by.empty() && sweep.options.registered != coll::Registered::kNot) made_by = fmt::format("-R {}", options.registered);
+  if (made_by.empty() && options.cta_policy) made_by = fmt::format("-x {}", *options.cta_policy);
   if (made_by.empty()) made_by = unusual_setting(overrides);
   return scenario::error_of_collective(cluster, {.operation = coll::name_of(sweep.call),
                                                  .gpus = static_cast<int>(sweep.participants.devices.size()),
@@ -397,10 +400,15 @@ void add_collective(CLI::App& app, int& exit_code) {
   command->add_flag("-G,--cudagraph", options->cuda_graph, "The loop is one CUDA graph on each GPU");
   command
       ->add_option("-R,--register", options->registered,
-                   "Registered buffers: 0 none, 1 by ncclCommRegister (runs as 0), 2 in symmetric memory")
+                   "Registered buffers: 0 none, 1 by ncclCommRegister (NCCL 2.19), 2 in symmetric memory (2.27)")
       ->type_name("N")
       ->check(CLI::Range(0, 2))
       ->capture_default_str();
+  command
+      ->add_option("-x,--cta_policy", options->cta_policy,
+                   "NCCL_CTA_POLICY: 1, few SMs (NVLS for gathers with -R 1); 2, none (copy engines with -R 2)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 2));
   command->add_option("--algo", options->algorithm, "Algorithm; absent: as NCCL chooses")->type_name("NAME");
   command
       ->add_option("--library", options->engine,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/apps/command.h"
+#include "sim/apps/option_checks.h"
 #include "sim/apps/output.h"
 #include "sim/apps/table.h"
 #include "sim/collectives/expert_exchange.h"
@@ -164,7 +165,7 @@ void add_experts(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--ranks", options->ranks, "GPUs that take part, the first of the cluster; absent: all")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   add_common_options(*command, options->common);
   command->callback([options, &exit_code] { exit_code = run_experts(*options); });
 }

@@ -14,6 +14,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/listener.h"
+#include "sim/apps/option_checks.h"
 #include "sim/apps/output.h"
 #include "sim/apps/plan_serving.h"
 #include "sim/apps/print_cost.h"
@@ -301,28 +302,26 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->required()
       ->type_name("FILE");
   command->add_option("--gpus", options->gpus, "GPUs of a plan; all of the cluster if not given")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("N");
   command->add_option("--batch", options->batch, "Sequences per step; two per GPU if not given")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("N");
-  command->add_option("--sequence", options->sequence, "Tokens per sequence (4096)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  command->add_option("--sequence", options->sequence, "Tokens per sequence (4096)")->check(positive_number())->type_name("N");
   command->add_option("--objective", options->objective, "time, tokens_per_dollar, tokens_per_joule or largest_model")
       ->type_name("NAME");
   command->add_option("--budget", options->budget, "Seconds after which the search ends with the best so far (45; 0: none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from_zero())
       ->type_name("SECONDS");
   command->add_option("--budget-plans", options->budget_plans, "Plans to simulate at most, the same on every machine")
       ->type_name("N");
   command->add_option("--plan-limit", options->plan_limit, "Seconds one plan may take to simulate (30)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("SECONDS");
   command->add_option("--write", options->write, "Writes the best plan as a scenario for 'weft run'")->type_name("FILE");
-  command->add_option("--top", options->top, "Rows of the table (10)")->check(CLI::PositiveNumber)->type_name("N");
+  command->add_option("--top", options->top, "Rows of the table (10)")->check(positive_number())->type_name("N");
   command->add_option("--certain", options->certain, "Rows that no plan left out may belong in; more take longer (1)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("N");
   command->add_option("--jobs,-j", options->threads, "Threads (1)")->check(CLI::Range(1, 1024))->type_name("N");
   command->add_flag("--all", options->all, "Simulate every plan that fits: brute force");

@@ -197,8 +197,8 @@ int run_replay(const ReplayOptions& options) {
                                        run.scale_host, run.scale_host));
   }
   for (const std::string& note : result.notes) report.print(fmt::format("# note: {}\n", printable(note)));
-  report.print(fmt::format("# {} trace, {} ranks, {} simulated{}\n", trace.format, result.ranks, result.simulated,
-                           trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
+  report.print(fmt::format("# {} trace, {} rank{}, {} simulated{}\n", trace.format, result.ranks, result.ranks == 1 ? "" : "s",
+                           result.simulated, trace.recorded_gpu.empty() ? "" : ", recorded on " + trace.recorded_gpu));
   print_result(report, result, options);
   report.print(fmt::format("#\n# digest {}\n", digest_text(result.run.digest)));
   report.print(provenance_text(heading, options.common.verbose));

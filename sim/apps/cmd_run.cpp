@@ -17,16 +17,20 @@
 #include "sim/apps/print_memory.h"
 #include "sim/apps/print_training.h"
 #include "sim/apps/progress.h"
+#include "sim/apps/several_processes.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
 #include "sim/core/output_folder.h"
 #include "sim/core/printable.h"
 #include "sim/core/result_header.h"
+#include "sim/measured/servers/server_run.h"
 #include "sim/output/cost_json.h"
 #include "sim/output/network_json.h"
 #include "sim/output/replay_timeline.h"
 #include "sim/output/result_json.h"
+#include "sim/output/serving_timeline.h"
 #include "sim/output/timeline.h"
+#include "sim/planning/process_exchange.h"
 #include "sim/scenario/collective_sweep.h"
 #include "sim/scenario/configuration_text.h"
 #include "sim/scenario/flow_summary.h"
@@ -214,6 +218,7 @@ struct RunOptions {
   std::string chakra;
   std::string goal;
   std::string memory;
+  std::vector<std::string> measured;  // of servers
   int threads = 1;
 };
 
@@ -260,9 +265,20 @@ void check_outputs(const RunOptions& files, const Outputs& outputs, const scenar
   if (!(files.chakra.empty() && files.goal.empty()) && !scenario.workload.training) {
     throw ConfigError("--write-chakra, --write-goal: only training steps are programs; this scenario has none");
   }
+  if (!files.measured.empty() && !scenario.workload.inference) {
+    throw ConfigError("--measured: a serving benchmark stands beside inference; this scenario has none");
+  }
   if (!scenario.workload.training_jobs.empty() && !outputs.timeline.empty()) {
     throw ConfigError("--timeline: several training jobs write none; run one of them");
   }
+}
+
+std::vector<measured::ServerRun> read_measured(const std::vector<std::string>& files) {
+  std::vector<measured::ServerRun> runs;
+  for (const std::string& file : files) {
+    for (measured::ServerRun& run : measured::read_server_runs(file)) runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 // Names the items that the progress counts.
@@ -293,7 +309,7 @@ void print_run_result(const Report& report, const scenario::Scenario& scenario, 
   report.print(fmt::format("#\n# digest {}\n", digest_text(result.digest)));
 }
 
-// The timeline of collectives or flows; a training step's is written while it runs.
+// The timeline of collectives or flows; that of a training step or of engines is written while it runs.
 void write_run_timeline(const std::string& path, const scenario::Scenario& scenario, const scenario::RunResult& result,
                         const output::StepTimeline& steps, const Report& report) {
   write_file(path, [&](std::ostream& out) {
@@ -306,7 +322,8 @@ void write_run_timeline(const std::string& path, const scenario::Scenario& scena
   if (const std::string note = steps.note(); !note.empty()) report.print(fmt::format("# note: {}\n", printable(note)));
 }
 
-int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
+int run_run(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options,
+            net::PartProcesses* processes = nullptr) {
   const std::string& series = files.series;
   const scenario::Overrides overrides = to_overrides(options, true);
   const Outputs outputs = outputs_of(options, fmt::format("run_{}", std::filesystem::path{file}.stem().string()));
@@ -315,18 +332,21 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   claim_output_folder("--write-chakra", files.chakra);
   Diagnostics diagnostics;
   scenario::Scenario scenario = scenario::load_scenario(file, overrides, diagnostics);
-  scenario.simulation.threads = files.threads;
+  scenario.simulation.threads = processes == nullptr ? files.threads : 1;
+  scenario.simulation.processes = processes;
   print_warnings(diagnostics, options);
   const plan::CostBooks books = load_books(cost);
   std::optional<plan::CostedCluster> costed;
   if (books.any()) costed = plan::cost_of(scenario.cluster.topology, books, &scenario.cluster.profile);
   check_outputs(files, outputs, scenario);
+  const std::vector<measured::ServerRun> servers = read_measured(files.measured);
 
   const Report report{outputs};
   const Heading heading{"run", file, scenario.simulation.seed, scenario.simulation.grain,
                         net::to_string(scenario.simulation.fidelity)};
   report.print(heading_text(heading, scenario.cluster, options.verbose));
   const bool is_training = scenario.workload.training.has_value();
+  const bool is_inference = scenario.workload.inference.has_value();
   const scenario::MemoryPlan memory = scenario::plan_memory(scenario);
   if (options.verbose) report.print(predicted_line(memory));
   scenario::check_memory(memory, memory_limit(files.memory));
@@ -335,10 +355,10 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
   output::StepTimeline steps;
   output::StepTimeline* const wanted_steps = outputs.timeline.empty() ? nullptr : &steps;
   const std::string stem = std::filesystem::path{file}.stem().string();
-  const auto run = [&](work::ReplayObserver* next) {
+  const auto run = [&](work::ReplayObserver* next, work::ServingObserver* serving = nullptr) {
     const bool writes_program = !files.chakra.empty() || !files.goal.empty();
     ProgramExport exported{files, stem, next};
-    result = scenario::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps);
+    result = scenario::run_scenario(scenario, &progress, writes_program ? &exported : next, wanted_steps, serving);
     exported.commit();
     for (const Diagnostic& finding : exported.findings()) result.notes.push_back(finding.message);
   };
@@ -348,12 +368,22 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
       run(&timeline);
       timeline.finish();
     });
+  } else if (is_inference && !outputs.timeline.empty()) {
+    write_file(outputs.timeline, [&](std::ostream& out) {
+      output::ServingTimeline timeline{out};
+      run(nullptr, &timeline);
+      timeline.finish();
+      if (const std::string note = timeline.note(); !note.empty()) result.notes.push_back(note);
+    });
   } else {
     run(nullptr);
   }
   std::optional<plan::RunCost> run_cost;
   if (costed && !result.interrupted) run_cost = plan::cost_of_run(*costed, scenario, result);
   print_run_result(report, scenario, result, run_cost ? run_cost_text(*costed, *run_cost) : "");
+  std::vector<measured::ServerComparison> comparisons;
+  for (const measured::ServerRun& server : servers) comparisons.push_back(measured::compare(server, *result.inference));
+  for (const measured::ServerComparison& comparison : comparisons) print_server_comparison(report, comparison);
   report.print(provenance_text(heading, options.verbose));
   report.print(fmt::format("# {}\n", cost_text(result.events, result.transfers, result.wall_seconds)));
   if (options.verbose) {
@@ -377,15 +407,47 @@ int run_run(const std::string& file, const RunOptions& files, const CostOptions&
                               .digest = result.digest,
                               .interrupted = result.interrupted};
     write_file(outputs.json, [&](std::ostream& out) {
-      output::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr,
-                               run_cost.value_or(plan::RunCost{}));
+      output::write_run_result(out, header, scenario, result, run_cost ? &*costed : nullptr, run_cost.value_or(plan::RunCost{}),
+                               comparisons);
     });
   }
   if (!series.empty()) {
     write_file(series, [&](std::ostream& out) { output::write_series_csv(out, result.network); });
   }
-  if (!outputs.timeline.empty() && !is_training) write_run_timeline(outputs.timeline, scenario, result, steps, report);
+  if (!outputs.timeline.empty() && !is_training && !is_inference)
+    write_run_timeline(outputs.timeline, scenario, result, steps, report);
   return result.interrupted ? kInterrupted : result.cut_short ? kCheckFailed : kOk;
+}
+
+// Does the share of a process that answers for nothing: the first one tells what is wrong with the scenario.
+int help_run(const std::string& file, const CommonOptions& options, plan::Messenger& messenger) {
+  plan::ProcessExchange processes{messenger};
+  try {
+    Diagnostics diagnostics;
+    scenario::Scenario scenario = scenario::load_scenario(file, to_overrides(options, true), diagnostics);
+    scenario.simulation.processes = &processes;
+    ProgressBar unseen{counted_in(scenario.workload), true};
+    static_cast<void>(scenario::run_scenario(scenario, &unseen));
+  } catch (const net::ServedOthers&) {
+    return kOk;
+  } catch (const ConfigError&) {
+    return kOk;  // the first process tells
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "internal error in process {}: {}\n", messenger.rank(), error.what());
+    messenger.abort(kOurBug);
+    return kOurBug;
+  }
+  return kOk;
+}
+
+// One of several processes, which share the parts of a fabric of packets, with a thread each.
+int run_several(const std::string& file, const RunOptions& files, const CostOptions& cost, const CommonOptions& options) {
+  const std::unique_ptr<plan::Messenger> messenger = join_others();
+  if (messenger == nullptr) return kBadInput;
+  if (messenger->size() == 1) return run_run(file, files, cost, options);
+  if (messenger->rank() > 0) return help_run(file, options, *messenger);
+  plan::ProcessExchange processes{*messenger};
+  return run_run(file, files, cost, options, &processes);
 }
 
 }  // namespace
@@ -404,10 +466,18 @@ void add_run(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   command->add_option("--write-goal", files->goal, "Write the training step as a GOAL schedule, collectives as their messages")
       ->type_name("FILE");
+  command
+      ->add_option("--measured", files->measured,
+                   "What vllm bench serve or SGLang's bench_serving saved of a server: shown beside the prediction")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   const auto cost = std::make_shared<CostOptions>();
   add_cost_options(*command, *cost);
   add_common_options(*command, *options);
-  command->callback([file, files, cost, options, &exit_code] { exit_code = run_run(*file, *files, *cost, *options); });
+  command->callback([file, files, cost, options, &exit_code] {
+    exit_code =
+        plan::is_one_of_several() ? run_several(*file, *files, *cost, *options) : run_run(*file, *files, *cost, *options);
+  });
 }
 
 }  // namespace weft::apps

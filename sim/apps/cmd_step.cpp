@@ -33,6 +33,8 @@ struct StepOptions {
   std::string cluster;
   std::string phase;
   std::string library;
+  std::string weights;
+  std::string cache;
   std::string cuda_graph;
   int tensor = 0;
   int pipeline = 0;
@@ -73,6 +75,8 @@ ConfigNode scenario_of(const StepOptions& options, const scenario::Overrides& ov
     if (size > 0) lay(option.c_str(), plan + key, std::to_string(size));
   }
   if (!options.library.empty()) lay("--library", inference + "library", yaml_scalar(options.library));
+  if (!options.weights.empty()) lay("--weights", inference + "precision.weights", yaml_scalar(options.weights));
+  if (!options.cache.empty()) lay("--kv-cache", inference + "kv_cache.precision", yaml_scalar(options.cache));
   if (!options.cuda_graph.empty()) lay("--cuda-graph", inference + "scheduler.cuda_graph", yaml_scalar(options.cuda_graph));
   for (const scenario::ScenarioChange& change : scenario::changes_of(overrides.sets)) changes.push_back(change);
   return scenario::with_changes(base, changes);
@@ -229,6 +233,7 @@ void add_step(CLI::App& app, int& exit_code) {
   size("--pipeline", options->pipeline, "Pipeline stages");
   size("--expert", options->expert, "Parts that a stage's experts are spread over");
   size("--attention-data", options->attention_data, "Replicas of attention in a stage, each with sequences of its own");
+  command->add_option("--kv-cache", options->cache, "Precision of the cache (that of activations)")->type_name("NAME");
   command->add_option("--layers", spec.layers, "The model's first layers only")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
@@ -239,6 +244,8 @@ void add_step(CLI::App& app, int& exit_code) {
   command
       ->add_option("--library", options->library,
                    "Kernels and all-reduces: vllm, sglang, tensorrt_llm, ...; nccl: with NCCL's; torch: PyTorch's operators")
+      ->type_name("NAME");
+  command->add_option("--weights", options->weights, "Precision of weights: bf16, fp8, fp4, int8, w8a16, w4a16 (the model's)")
       ->type_name("NAME");
   command->add_option("--cuda-graph", options->cuda_graph, "Steps that run as CUDA graphs: decode, all, none")
       ->type_name("NAME");

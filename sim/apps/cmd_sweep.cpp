@@ -11,13 +11,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "sim/apps/command.h"
 #include "sim/apps/interrupt.h"
 #include "sim/apps/output.h"
+#include "sim/apps/several_processes.h"
 #include "sim/apps/sweep_progress.h"
 #include "sim/apps/table.h"
 #include "sim/core/error.h"
@@ -306,18 +306,9 @@ int serve(const SweepOptions& options, plan::Messenger& messenger) {
   return kOk;
 }
 
-// Without MPI nobody can say that rank 0 has told the mistake: it gets this long.
-constexpr std::chrono::seconds kToTellIt{1};
-
 int run_several(const SweepOptions& options) {
-  std::unique_ptr<plan::Messenger> messenger;
-  try {
-    messenger = plan::mpi_messenger();
-  } catch (const ConfigError&) {
-    if (plan::launched_rank() == 0) throw;
-    std::this_thread::sleep_for(kToTellIt);
-    return kBadInput;
-  }
+  const std::unique_ptr<plan::Messenger> messenger = join_others();
+  if (messenger == nullptr) return kBadInput;
   if (messenger->rank() > 0) return serve(options, *messenger);
   int exit_code = kOk;
   {

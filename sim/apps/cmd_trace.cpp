@@ -19,6 +19,7 @@
 #include "sim/measured/traced_kernels.h"
 #include "sim/network/gpu_spec.h"
 #include "sim/output/replay_json.h"
+#include "sim/scenario/recompute_as_needed.h"
 #include "sim/scenario/step_program.h"
 #include "sim/workloads/trace/trace_format.h"
 #include "sim/workloads/trace/trace_summary.h"
@@ -90,7 +91,8 @@ int run_info(const InfoOptions& options) {
   print_warnings(findings, options.common);
   const Report report{outputs};
   report.print(fmt::format(
-      "# {} trace: {} ranks{}, {} operations, {}{}\n", trace.format, trace.program.ranks.size(),
+      "# {} trace: {} rank{}{}, {} operations, {}{}\n", trace.format, trace.program.ranks.size(),
+      trace.program.ranks.size() == 1 ? "" : "s",
       summary.ranks.size() < trace.program.ranks.size() ? fmt::format(" ({} traced)", summary.ranks.size()) : "",
       summary.operations,
       trace.recorded_iterations == 1 ? "one iteration"
@@ -127,7 +129,8 @@ work::Trace generated_step(const ConvertOptions& options, Diagnostics& findings)
   }
   std::vector<std::string> notes;
   work::Trace trace;
-  trace.program = scenario::step_program(scenario, *scenario.workload.training, notes);
+  trace.program =
+      scenario::step_program(scenario, scenario::with_needed_recomputation(scenario, *scenario.workload.training), notes);
   trace.full_clock = true;
   for (std::string& note : notes) findings.warning({.where = {}, .message = std::move(note), .source_line = {}, .note = {}});
   return trace;

@@ -41,15 +41,16 @@ class ServingLine final : public plan::ServingSearchObserver {
   SearchLine line_;
 };
 
-work::InferenceSetup read_setup(const ServingJob& job, std::size_t endpoints, Diagnostics& diagnostics) {
+work::InferenceSetup read_setup(const ServingJob& job, const net::Topology& topology, Diagnostics& diagnostics) {
   const ServeOptions& serve = job.serve;
-  std::string text = fmt::format("model: {}\nlibrary: {}\nprecision: {{weights: {}}}\n", yaml_scalar(job.model),
-                                 yaml_scalar(serve.library), yaml_scalar(serve.weights));
+  std::string text = fmt::format("model: {}\nlibrary: {}\n", yaml_scalar(job.model), yaml_scalar(serve.library));
+  if (!serve.weights.empty()) text += fmt::format("precision: {{weights: {}}}\n", yaml_scalar(serve.weights));
   if (!serve.cache.empty()) text += fmt::format("kv_cache: {{precision: {}}}\n", yaml_scalar(serve.cache));
   text += fmt::format("requests: {{concurrency: 1, prompt: {{median: {}, sigma: {}}}, output: {{median: {}, sigma: {}}}}}\n",
                       serve.prompt, serve.spread, serve.output, serve.spread);
   ParamReader reader{ConfigNode::parse(text, "weft plan --serve", "inference"), diagnostics};
-  work::InferenceSetup setup = work::read_inference(reader, endpoints);
+  work::InferenceSetup setup =
+      work::read_inference(reader, topology.endpoints().size(), topology.gpu(topology.endpoints().front()));
   diagnostics.throw_if_any();
   return setup;
 }
@@ -125,7 +126,14 @@ std::string serving_verdict(const plan::ServingSearchResult& result, const plan:
                       plan::engines_text(best.candidate), best.candidate.users, best.candidate.token_budget,
                       best.tokens_per_second, best.requests_per_second);
   for (const plan::EngineCommand& command : plan::engine_commands(setup, best.candidate)) {
-    for (const std::string& line : command.lines) text += fmt::format("#   {:<13} {}\n", command.engine, line);
+    const bool is_apart = command.lines.size() == 2;
+    for (std::size_t i = 0; i < command.lines.size(); ++i) {
+      const std::string name = command.engine + std::string{!is_apart ? "" : i == 0 ? " prefill" : " decode"};
+      text += fmt::format("#   {:<{}} {}\n", name, is_apart ? 20 : 13, command.lines[i]);
+    }
+  }
+  if (setup.precision.weights != work::Precision::kBf16) {
+    text += fmt::format("#   MODEL is a checkpoint with weights in {}\n", work::to_string(setup.precision.weights));
   }
   return text;
 }
@@ -142,7 +150,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add("--prompt", options.prompt, "Tokens of a prompt, the median (1024)", "N")->check(CLI::Range(1, 1'000'000));
   add("--output", options.output, "Tokens of an answer, the median (1024)", "N")->check(CLI::Range(2, 1'000'000));
   add("--spread", options.spread, "Sigma of both, lognormal (0.2)", "X")->check(CLI::Range(0.0, 3.0));
-  add("--weights", options.weights, "Precision of weights: bf16, fp8, fp4 (bf16)", "NAME");
+  add("--weights", options.weights, "Precision of weights: bf16, fp8, fp4, int8, w8a16, w4a16 (the model's)", "NAME");
   add("--kv-cache", options.cache, "Precision of the cache (that of activations)", "NAME");
   add("--library", options.library, "Kernels and all-reduces: vllm, sglang, tensorrt_llm, ... (vllm)", "NAME");
   add("--token-budgets", options.token_budgets, "Tokens of a step at most, each is tried (2048 8192)", "N...")
@@ -171,7 +179,7 @@ int plan_serving(const ServingJob& job) {
   if (overrides.grain) scenario.simulation.grain = *overrides.grain;
   if (overrides.shuffle_ties) scenario.simulation.shuffle_ties = *overrides.shuffle_ties;
   const net::Topology& topology = scenario.cluster.topology;
-  scenario.workload.inference = read_setup(job, topology.endpoints().size(), diagnostics);
+  scenario.workload.inference = read_setup(job, topology, diagnostics);
   const work::InferenceSetup& setup = *scenario.workload.inference;
   print_warnings(diagnostics, job.common);
   plan::ServingSpace space{.gpus = static_cast<std::int64_t>(topology.endpoints().size()),
@@ -189,8 +197,8 @@ int plan_serving(const ServingJob& job) {
   line.wipe();
 
   report.print(fmt::format("# {} on {} GPUs, {} weights, library {}; about {} tokens in, {} out; {}\n#\n", setup.model.name,
-                           space.gpus, job.serve.weights, setup.library.name, job.serve.prompt, job.serve.output,
-                           targets_text(settings.targets)));
+                           space.gpus, work::to_string(setup.precision.weights), setup.library.name, job.serve.prompt,
+                           job.serve.output, targets_text(settings.targets)));
   report.print(servings_table(result, job, costed));
   report.print("#\n" + serving_verdict(result, settings.targets, setup));
   report.print(

@@ -15,9 +15,9 @@ struct ServeOptions {
   std::string targets;
   std::int64_t prompt = 1024;
   std::int64_t output = 1024;
-  double spread = 0.2;  // of a lognormal
-  std::string weights = "bf16";
-  std::string cache;  // precision; empty: the activations'
+  double spread = 0.2;       // of a lognormal
+  std::string weights = {};  // empty: the model's
+  std::string cache;         // precision; empty: the activations'
   std::string library = "vllm";
   std::vector<std::int64_t> token_budgets{2048, 8192};
   bool aggregated = false;

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "sim/apps/table.h"
+#include "sim/core/printable.h"
+#include "sim/measured/validation_report.h"
 #include "sim/workloads/model/parameters.h"
 
 namespace weft::apps {
@@ -31,18 +35,24 @@ std::string length_text(const work::LengthSpec& length) {
 }
 
 std::string requests_text(const work::RequestSpec& spec) {
-  const auto lengths = [&] { return fmt::format("{} tokens in, {} out", length_text(spec.prompt), length_text(spec.output)); };
+  const auto lengths = [&] {
+    std::string text = fmt::format("{} tokens in, {} out", length_text(spec.prompt), length_text(spec.output));
+    if (spec.shared_prefix > 0) text += fmt::format(", {} in common", spec.shared_prefix);
+    return text;
+  };
+  const std::string what =
+      spec.sessions.turns > 1 ? fmt::format("sessions of {} turns", spec.sessions.turns) : std::string{"requests"};
   switch (spec.arrivals) {
     case work::Arrivals::kTrace:
       return fmt::format("{} requests from a trace", spec.count);
     case work::Arrivals::kClosed:
-      return fmt::format("{} requests, {} at a time, {}", spec.count, spec.concurrency, lengths());
+      return fmt::format("{} {}, {} at a time, {}", spec.count, what, spec.concurrency, lengths());
     case work::Arrivals::kFixed:
-      return fmt::format("{} requests, evenly {} a second, {}", spec.count, spec.rate, lengths());
+      return fmt::format("{} {}, evenly {} a second, {}", spec.count, what, spec.rate, lengths());
     case work::Arrivals::kPoisson:
       break;
   }
-  return fmt::format("{} requests, Poisson {} a second, {}", spec.count, spec.rate, lengths());
+  return fmt::format("{} {}, Poisson {} a second, {}", spec.count, what, spec.rate, lengths());
 }
 
 void print_latencies(const Report& report, const scenario::InferenceResult& result) {
@@ -77,14 +87,23 @@ void print_engines(const Report& report, const scenario::InferenceResult& result
   for (const char* title : {"steps", "prefilled", "decoded", "preempted", "busy", "running", "waiting", "cache", "peak"}) {
     table.add_column(title);
   }
+  if (result.caches_prefixes) table.add_column("hits");
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
   for (std::size_t i = 0; i < std::min(result.engines.size(), kEnginesShown); ++i) {
     const work::EngineReport& engine = result.engines[i];
-    table.add_row({std::to_string(i), std::string{work::to_string(engine.role)}, std::to_string(engine.totals.steps),
-                   std::to_string(engine.totals.prefill_tokens), std::to_string(engine.totals.decode_tokens),
-                   std::to_string(engine.totals.preemptions), percent(engine.busy_share),
-                   fmt::format("{:.1f}", engine.mean_running), fmt::format("{:.1f}", engine.mean_waiting),
-                   percent(engine.mean_block_share), percent(engine.peak_block_share)});
+    std::vector<std::string> row{std::to_string(i),
+                                 std::string{work::to_string(engine.role)},
+                                 std::to_string(engine.totals.steps),
+                                 std::to_string(engine.totals.prefill_tokens),
+                                 std::to_string(engine.totals.decode_tokens),
+                                 std::to_string(engine.totals.preemptions),
+                                 percent(engine.busy_share),
+                                 fmt::format("{:.1f}", engine.mean_running),
+                                 fmt::format("{:.1f}", engine.mean_waiting),
+                                 percent(engine.mean_block_share),
+                                 percent(engine.peak_block_share)};
+    if (result.caches_prefixes) row.push_back(percent(engine.totals.hit_rate()));
+    table.add_row(std::move(row));
   }
   report.print(table.text());
 }
@@ -126,12 +145,37 @@ void print_inference(const Report& report, const work::InferenceSetup& setup, co
     report.print(
         fmt::format("goodput     {:.3f} requests/s  ({:.1f} % within targets)\n", result.goodput, 100 * result.within_targets));
   }
+  if (result.caches_prefixes) {
+    report.print(fmt::format("prefixes    {:.1f} % of {} prompt tokens were in the cache\n", 100 * result.prefix_hit_rate(),
+                             result.prompt_tokens));
+  }
   print_memory(report, setup.decode ? "prefill" : "memory", result.memory.prefill, setup);
   if (setup.decode) print_memory(report, "decode", result.memory.decode, setup);
   print_engines(report, result);
   print_parts(report, result);
   report.print("#\n");
   print_service(report, setup);
+}
+
+void print_server_comparison(const Report& report, const measured::ServerComparison& comparison) {
+  const measured::ServerRun& run = comparison.run;
+  const std::string place = run.line > 1 ? fmt::format("{}:{}", run.file, run.line) : run.file;
+  report.print(fmt::format("#\n# beside {}: {}{}, {} requests\n", printable(place), run.format,
+                           run.model.empty() ? "" : ", " + printable(run.model), run.requests));
+  Table table;
+  table.add_column("figure", Table::Align::kLeft);
+  for (const char* title : {"measured", "predicted", "error"}) table.add_column(title);
+  std::vector<double> errors;
+  for (const measured::ServerPoint& point : comparison.points) {
+    errors.push_back(std::abs(point.relative_error()));
+    table.add_row({point.what, fmt::format("{:.3f}", point.measured), fmt::format("{:.3f}", point.predicted),
+                   fmt::format("{:+.1f} %", 100 * point.relative_error())});
+  }
+  report.print(table.text());
+  const measured::ErrorSummary summary = measured::summarize(std::move(errors));
+  report.print(fmt::format("# error  median {:.1f} %, largest {:.1f} %, of {} figures\n", 100 * summary.median,
+                           100 * summary.max, summary.points));
+  for (const std::string& note : comparison.notes) report.print(fmt::format("# note: {}\n", printable(note)));
 }
 
 }  // namespace weft::apps

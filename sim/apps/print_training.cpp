@@ -133,6 +133,12 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
       "memory      {:.2f} of {:.0f} GB  (rank {}: parameters {:.2f}, gradients {:.2f}, optimizer {:.2f}, activations {:.2f})\n",
       memory.total() / 1e9, memory.capacity / 1e9, memory.rank, memory.parameters / 1e9, memory.gradients / 1e9,
       memory.optimizer / 1e9, memory.activations / 1e9));
+  if (result.recomputed_layers) {
+    report.print(*result.recomputed_layers == 0
+                     ? "recomputed  nothing: it fits without\n"
+                     : fmt::format("recomputed  the first {} layers of each chunk, {}\n", *result.recomputed_layers,
+                                   memory.fits() ? "the fewest that fit" : "and even that does not fit"));
+  }
   print_breakdown(report, result);
   print_ranks(report, result);
   report.print("#\n");

@@ -16,6 +16,7 @@ namespace weft::coll {
 struct Doubts {
   int in_packets = 0;      // packets and flows, where nothing is congested (tests/invariants/open_faults.py)
   int fluid_in_nodes = 0;  // fluid and chunk grain, inside a node
+  int fluid_over_nodes = 0;
 };
 
 // Who runs a call, and so what its steps cost.

@@ -100,6 +100,16 @@ struct TransferCut {
   bool operator==(const TransferCut&) const = default;
 };
 
+// Where a call's kernel reads and writes the user's own buffers, because they are registered with NCCL (nccl/registered.h).
+struct RegisteredBuffers {
+  bool in_switch = false;   // NVLS adds up and copies them: nothing is scattered or gathered by a rank's own warps
+  bool of_peers = false;    // peers over NVLink store what is to stay where it belongs
+  bool of_network = false;  // NICs send and receive what stays as it is
+  int channels = 0;         // the most of such a kernel; 0: as without
+  [[nodiscard]] bool any() const { return in_switch || of_peers || of_network; }
+  bool operator==(const RegisteredBuffers&) const = default;
+};
+
 struct Choice {
   std::string algorithm = {};  // registered name: "ring", "plain_ring", "direct", ...
   std::string protocol = {};   // "Simple"; empty for textbook algorithms
@@ -116,6 +126,7 @@ struct Choice {
   int transfer_group = -1;        // ranks of a node, at most, that are served in turn; 0: all; -1: as NCCL 2.30 has it
   bool triangular_peers = false;  // in which they are served by triangular numbers
   bool reverses_rounds = true;    // bits of the round, not of the part, spread transfers over channels
+  RegisteredBuffers registration = {};
 };
 
 }  // namespace weft::coll

@@ -41,6 +41,8 @@ struct CallData {
   Bytes buffers = {};        // what the calls of a loop read and write on a rank, before they come to the same again
   int channels = 1;
   Bandwidth port = {};  // of a GPU's NVLinks together; 0: it has none
+  // In-switch kernels on registered buffers: a head has the switch add up or copy its own chunks no faster. 0: not registered.
+  Bandwidth of_head = {};
 };
 
 class Protocol;

@@ -281,14 +281,15 @@ void Executor::begin_slice(std::uint32_t index) {
   lane.state = LaneState::kBusy;
   lane.began = simulator_.now();
   const Bytes data = costs_.slice_bytes(lane.step.bytes, lane.slice);
-  const Bytes of_peer = lane.step.is_spread() ? lane.step.bytes_of_peer(0) : data;
+  const bool moves = lane.effort > 0.0 || !(lane.step.delivered || lane.step.fetched);  // more than flags
+  const Bytes of_peer = lane.step.is_spread() && moves ? lane.step.bytes_of_peer(0) : moves ? data : Bytes{};
   Duration before = costs_.before_slice(of_peer, lane.slice);
   // Warps that have stored all of a slice synchronise for the next one while the port still has it.
   if (lane.slice > 0) before = std::max(before - lane.held_at_port, Duration{});
   lane.held_at_port = {};
-  if (lane.slice == 0 && data > Bytes{}) {
+  if (lane.slice == 0 && data > Bytes{} && moves) {
     if (lane.step.reads_source()) before = before + costs_.far_wait;
-    if (lane.step.copies()) before = before + costs_.copy_wait;
+    if (lane.step.copies() && !lane.step.delivered) before = before + costs_.copy_wait;
   }
   if (lane.step.is_spread())
     before = before + costs_.before_peers(std::max<int>(lane.step.send_to.size(), lane.step.receive_from.size()), of_peer);

@@ -42,7 +42,7 @@ bool shares_warps(const FluidEdge& edge) { return edge.share < 1.0 && edge.work 
 
 double effort_on(const FluidEdge& edge, const FluidFlow& flow, const Schedule& schedule, const StepCosts& costs, double usual) {
   const int lane = shares_warps(edge) ? lane_of(edge, flow, schedule) : -1;
-  return lane < 0 ? usual : costs.effort(work_of(schedule.step(edge.from, flow.channel, lane, 0)));
+  return lane < 0 ? usual : effort_of(costs, schedule.step(edge.from, flow.channel, lane, 0));
 }
 
 // Picoseconds that each message of many takes the lane. All lanes of the block have one at a time; those with less to do
@@ -57,7 +57,7 @@ double work_on(const FluidEdge& edge, const FluidFlow& flow, const Schedule& sch
   for (int lane = 0; lane < schedule.lanes(edge.from, flow.channel); ++lane) {
     if (lane == own || schedule.step_count(edge.from, flow.channel, lane) == 0) continue;
     const double share = schedule.warp_share(edge.from, flow.channel, lane);
-    const double of_lane = costs.effort(work_of(schedule.step(edge.from, flow.channel, lane, 0)));
+    const double of_lane = effort_of(costs, schedule.step(edge.from, flow.channel, lane, 0));
     others.emplace_back(static_cast<double>(costs.work(flow.step_bytes, share, of_lane).ps()), share);
     sharing += share;
   }
@@ -205,7 +205,7 @@ Duration Executor::last_copies(const FluidFlow& flow, const std::vector<double>&
     Duration copy = costs_.work(flow.step_bytes, share, effort, share);
     // Data in host memory is read over links, not copied.
     if (memory_between(edge.from, edge.to)) copy = std::max(copy, Duration::whole_ps(edge_time(flow, last_edge, demand).drain));
-    Duration wait = last.copies() ? costs_.copy_wait : Duration{};
+    Duration wait = last.copies() && !last.delivered ? costs_.copy_wait : Duration{};
     // A lone message's slices wait at the receiver as they did at the sender; in a ring other messages hide that.
     const int full = costs_.slice_bytes(last.bytes, 1) > Bytes{} ? costs_.slices : 1;
     if (flow.edges.size() == 1) wait = wait + full * costs_.slice;

@@ -27,9 +27,9 @@ Transport Executor::transport(Rank from, Rank to) const {
 }
 
 double Executor::effort_of(const Step& step, Transport from) const {
+  const bool stores_all = costs_.direct == 0.0 || !step.store || step.receive_from.empty() || from != Transport::kNvlink;
+  if (stores_all || step.delivered) return coll::effort_of(costs_, step);
   StepWork work = work_of(step);
-  if (costs_.direct == 0.0 || !step.store || step.receive_from.empty() || from != Transport::kNvlink)
-    return costs_.effort(work);
   work.stored = 0;
   return costs_.effort(work) + direct_store_;
 }

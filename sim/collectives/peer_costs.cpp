@@ -1,7 +1,9 @@
 #include "sim/collectives/peer_costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <variant>
 
 #include "sim/collectives/libraries.h"
 #include "sim/collectives/protocols/protocol_params.h"
@@ -62,6 +64,14 @@ const ParamGroup<SymmetricMemoryCosts> symmetric_memory_costs{
                                  {.source = ParamSource::kAssumed, .reference = "as gpu.memory.contiguous_efficiency"},
                                  "of the memory's bandwidth, each of both copies")}};
 
+PeerCosts::PeerCosts(const Profile& profile)
+    : custom_{profile.get(custom_all_reduce_costs)}, symmetric_{profile.get(symmetric_memory_costs)} {
+  constexpr const char* kStart = "gpu.copy.engine_start";
+  constexpr const char* kLinks = "gpu.contention.collective_links";
+  if (profile.knows(kStart)) engine_start_ = std::get<Duration>(profile.value(kStart));
+  if (profile.knows(kLinks)) engine_links_ = std::get<double>(profile.value(kLinks));
+}
+
 StepCosts PeerCosts::of(const PeerCall& call) const {
   StepCosts costs;
   costs.rendezvous = false;
@@ -74,6 +84,10 @@ StepCosts PeerCosts::of(const PeerCall& call) const {
   const double port = static_cast<double>(call.port.bits_per_second());
   if (call.kernel != nullptr) {
     take_kernel(call, costs);
+    return costs;
+  }
+  if (call.algorithm == kNcclCopyEngine || call.algorithm == kNcclPut) {
+    take_engines(call, costs);
     return costs;
   }
   double rate = 0;  // of one peer's data, or of a part that the switch adds up
@@ -92,6 +106,26 @@ StepCosts PeerCosts::of(const PeerCall& call) const {
   }
   costs.rate = Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate));
   return costs;
+}
+
+// Copies and flags of a stream follow one another, each an engine's start after the one before. Those of a batch start once.
+void PeerCosts::take_engines(const PeerCall& call, StepCosts& costs) const {
+  const int peers = std::max(call.ranks - 1, 1);
+  const bool is_put = call.algorithm == kNcclPut;
+  const int flags = is_put || call.multicasts ? 1 : peers;
+  const int copies = is_put || !call.in_graph ? 1 : peers;
+  if (!is_put) costs.start = flags * engine_start_ + call.way;
+  costs.start = costs.start + copies * engine_start_;
+  costs.hop[static_cast<std::size_t>(Transport::kNvlink)] = flags * engine_start_ + call.way;
+  // A link carries more of their data than of thread blocks' stores, whose rate is the link's.
+  costs.wire_bytes = 1'000;
+  costs.per_data_bytes = std::llround(1'000.0 * engine_links_);
+}
+
+Bandwidth PeerCosts::of_head(Collective kind, int ranks, Bandwidth port) const {
+  const int chunks = ranks + (kind == Collective::kAllReduce ? 1 : 0);
+  const double rate = symmetric_.port_share * static_cast<double>(port.bits_per_second()) / chunks;
+  return Bandwidth::from_bits_per_second(static_cast<std::int64_t>(rate));
 }
 
 void PeerCosts::take_kernel(const PeerCall& call, StepCosts& costs) const {

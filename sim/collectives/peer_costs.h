@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "sim/collectives/call.h"
 #include "sim/collectives/nccl/symmetric.h"
 #include "sim/collectives/step_costs.h"
 #include "sim/core/profile.h"
@@ -31,34 +32,45 @@ extern const ParamGroup<SymmetricMemoryCosts> symmetric_memory_costs;
 
 // A call as a kernel of peers sees it.
 struct PeerCall {
-  std::string_view algorithm;
-  std::string_view protocol;
+  std::string_view algorithm = {};
+  std::string_view protocol = {};
   int ranks = 1;
-  Bytes bytes;
-  Bandwidth port;                      // NVLinks of a GPU together; 0: it has none
+  Bytes bytes = {};
+  Bandwidth port = {};                 // NVLinks of a GPU together; 0: it has none
   double memory_bytes_per_second = 0;  // 0: not known, copies cost nothing
   bool in_graph = false;
   // For nccl_symmetric: its kernel, what it gives one peer, and a message's way to a peer.
   const nccl::SymmetricKernel* kernel = nullptr;
   Bytes to_peer = {};
   Duration way = {};
-  Duration copy_in = {};  // the launch of a kernel that copies the input first; 0: none does
+  Duration copy_in = {};    // the launch of a kernel that copies the input first; 0: none does
+  bool multicasts = false;  // the NVLink switch copies
 };
+
+// Algorithms without kernels: copy engines move their data.
+inline constexpr std::string_view kNcclCopyEngine = "nccl_copy_engine";
+inline constexpr std::string_view kNcclPut = "nccl_put";
 
 class PeerCosts {
  public:
-  explicit PeerCosts(const Profile& profile)
-      : custom_{profile.get(custom_all_reduce_costs)}, symmetric_{profile.get(symmetric_memory_costs)} {}
+  explicit PeerCosts(const Profile& profile);
 
   [[nodiscard]] StepCosts of(const PeerCall& call) const;
   [[nodiscard]] Duration host_cost() const { return custom_.host_cost; }
+  // Chunks of its own for which a GPU has a switch add up all ranks' copies, or copy its own to all, at most. Its port carries
+  // its share of all ranks' chunks and, of its own chunk, the sum.
+  [[nodiscard]] Bandwidth of_head(Collective kind, int ranks, Bandwidth port) const;
 
  private:
   // Sets start and rate of NCCL's kernels for symmetric memory.
   void take_kernel(const PeerCall& call, StepCosts& costs) const;
+  // Sets what copies by engines cost, of data and of flags.
+  void take_engines(const PeerCall& call, StepCosts& costs) const;
 
   CustomAllReduceCosts custom_;
   SymmetricMemoryCosts symmetric_;
+  Duration engine_start_;      // gpu.copy.engine_start; 0: the profile knows none
+  double engine_links_ = 1.0;  // gpu.contention.collective_links
 };
 
 }  // namespace weft::coll

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "sim/collectives/builtin.h"
+#include "sim/collectives/busiest_link.h"
 #include "sim/collectives/closed_form.h"
+#include "sim/collectives/registered_schedule.h"
+#include "sim/collectives/runner_buffers.h"
 #include "sim/core/error.h"
 #include "sim/network/gpu_spec.h"
 
@@ -99,8 +103,6 @@ Bytes l2_of(const net::Topology& topology, DeviceId gpu) {
   return Bytes{spec == nullptr ? 0 : spec->l2_bytes};
 }
 
-constexpr std::string_view kNcclSymmetric = "nccl_symmetric";
-
 // A loop of calls is simulated as long as it has no more than this many steps; above, one call stands for all.
 constexpr std::uint64_t kLoopMessages = 40'000;
 
@@ -168,10 +170,11 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
   const Collective kind = result.call.kind;
   const bool chain = kind == Collective::kBroadcast || kind == Collective::kReduce;
   const Bytes kept = kind == Collective::kReduce ? Bytes{} : result.sizes.output;  // of a rank that is not the root
-  const CallData data{.element = kernel_element_size(result.call),
-                      .buffers = std::max(result.sizes.input + kept, options.walked),
-                      .channels = result.choice.channels,
-                      .port = nvlink_port_.raw};
+  CallData data{.element = kernel_element_size(result.call),
+                .buffers = std::max(result.sizes.input + kept, options.walked),
+                .channels = result.choice.channels,
+                .port = nvlink_port_.raw};
+  if (result.choice.registration.in_switch) data.of_head = costs_.peers.of_head(kind, ranks(), nvlink_port_.raw);
   switch (chosen.kernel) {
     case nccl::Kernel::kTextbook:
       return {};
@@ -188,6 +191,8 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
                     .port = nvlink_port_.raw,
                     .memory_bytes_per_second = gpu == nullptr ? 0.0 : gpu->hbm_bytes_per_second,
                     .in_graph = options.cuda_graph};
+      if (ranks() > 1) call.way = machine_.router.route(devices_[0], devices_[1], {}).latency;
+      call.multicasts = has_nvswitch() && gpu != nullptr && gpu->sm >= 90 && options.settings.integer("NVLS_ENABLE") != 0;
       if (chosen.choice.algorithm != kNcclSymmetric) return costs_.peers.of(call);
       const std::optional<nccl::SymmetricKernel> kernel =
           nccl::symmetric_kernel(symmetric_call(result.call, result.sizes), chosen.choice.protocol);
@@ -195,14 +200,16 @@ StepCosts CollectiveRunner::costs_of(const nccl::Chosen& chosen, const Algorithm
       call.kernel = &*kernel;
       call.to_peer = std::min(result.sizes.input, result.sizes.output);
       if (kernel->name == "RSxLD_AGxST") call.to_peer = Bytes{2 * call.to_peer.count() / ranks()};
-      if (ranks() > 1) call.way = machine_.router.route(devices_[0], devices_[1], {}).latency;
       if (copies_in) call.copy_in = launch_.graph_kernel_cost;
       return costs_.peers.of(call);
     }
     case nccl::Kernel::kCollective:
       break;
   }
-  return costs_.of(chosen.choice.protocol, chosen.choice.warps, chain || !algorithm.sends_slices(), false, data);
+  // A NIC is given all of a registered chunk at once.
+  const bool one_slice =
+      chain || !algorithm.sends_slices() || (chosen.choice.registration.of_network && kind == Collective::kAllGather);
+  return costs_.of(chosen.choice.protocol, chosen.choice.warps, one_slice, false, data);
 }
 
 LaunchPlan CollectiveRunner::launches(const nccl::Chosen& chosen, const RunOptions& options, Duration launch_cost,
@@ -223,6 +230,8 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
   Executor& executor = *opened.executor;
   const Time begin = machine_.simulator.now();
   const std::uint64_t messages = executor.messages();
+  std::optional<BusiestLink> busiest;
+  if (plan.iterations > 1) busiest.emplace(machine_);
   done_ = Time::max();
   keep_pending_ = options.keep_pending;
   executor.observe(options.steps);
@@ -251,7 +260,9 @@ void CollectiveRunner::simulate(const Opened& opened, const Schedule& schedule, 
     result.time = std::max(result.device, result.launch);
     return;
   }
-  loop = loop + (wanted - calls) * executor.pace();
+  // Where ranks are uneven, those ahead make the first call long and the last short: no call is shorter than its busiest link.
+  const Duration least = Duration::from_ps(busiest->least_time(loop).ps() / calls);
+  loop = loop + (wanted - calls) * std::max(executor.pace(), least);
   result.time = Duration::from_ps(loop.ps() / wanted);
 }
 
@@ -325,66 +336,16 @@ CollectiveRunner::GrainChoice CollectiveRunner::choose_grain(const Algorithm& al
     result.notes.push_back(fmt::format("fluid grain: sends inside a node were seen up to {} % from what they take in chunks",
                                        doubts.fluid_in_nodes));
   }
+  if (result.grain == Grain::kFluid && doubts.fluid_over_nodes > 0 && nodes_ > 1) {
+    result.notes.push_back(fmt::format("fluid grain: {} over nodes was seen up to {} % from what it takes in chunks",
+                                       result.choice.algorithm, doubts.fluid_over_nodes));
+  }
   if (found.in_packets && doubts.in_packets > 0) {
     result.notes.push_back(fmt::format(
         "packets: {} was seen up to {} % from what it takes in flows, to which profiles are fitted; why is not known",
         result.choice.algorithm, doubts.in_packets));
   }
   return found;
-}
-
-nccl::SymmetricCall CollectiveRunner::symmetric_call(const CollectiveCall& call, const CallSizes& sizes) const {
-  const net::GpuSpec* gpu = machine_.topology.gpu(devices_.front());
-  const int sm = gpu == nullptr ? 0 : gpu->sm;
-  const bool multicasts = sm >= 90 && has_nvswitch();
-  const bool is_byte = call.element_size == 1 && !is_of_integers(call);  // FP8
-  const bool is_summed = call.reduction == Reduction::kSum && !is_of_integers(call) && call.element_size < 8;
-  return {.kind = call.kind,
-          .bytes = std::min(sizes.input, sizes.output).count(),
-          .ranks = ranks(),
-          .sm = sm,
-          .multicasts = multicasts,
-          .adds_up = multicasts && (!is_byte || sm >= 100),
-          .is_summed = is_summed};
-}
-
-// NCCL has them where every GPU reaches every other over NVLink (isAllDirectNvlink), since 2.27.
-std::string_view CollectiveRunner::symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
-                                                       std::string& why) const {
-  const auto none = [&](std::string_view reason) {
-    why = reason;
-    return std::string_view{};
-  };
-  if (settings.version() < nccl::kFirstSymmetric) return none("NCCL before 2.27 has no kernels for symmetric memory");
-  nccl::SymmetricCall of = symmetric_call(call, sizes_of(call, ranks()));
-  if (of.sm == 0) return none("these kernels are known of NVIDIA's GPUs only");
-  if (!all_over_nvlink()) return none("NCCL has kernels for symmetric memory where all GPUs reach each other over NVLink");
-  if (settings.integer("NVLS_ENABLE") == 0) of.multicasts = of.adds_up = false;
-  const auto kernel = nccl::symmetric_kernel(of);
-  if (!kernel) return none(fmt::format("NCCL has no kernel for symmetric memory for this {}", to_string(call.kind)));
-  return kernel->name;
-}
-
-bool CollectiveRunner::all_over_nvlink() const {
-  return gpus_only_ && std::ranges::all_of(devices_, [&](DeviceId device) {
-           return device == devices_.front() || machine_.router.path_class(devices_.front(), device) <= net::PathClass::kNvb;
-         });
-}
-
-bool CollectiveRunner::has_nvswitch() const {
-  const net::Topology& topology = machine_.topology;
-  return std::ranges::any_of(topology.out_links(devices_.front()),
-                             [&](LinkId link) { return topology.kind(topology.link(link).to) == net::DeviceKind::kNvSwitch; });
-}
-
-LibraryGpus CollectiveRunner::library_gpus() const {
-  const net::Topology& topology = machine_.topology;
-  const net::GpuSpec* gpu = topology.gpu(devices_.front());
-  return {.ranks = ranks(),
-          .nodes = nodes_,
-          .sm = gpu == nullptr ? 0 : gpu->sm,
-          .has_nvlink = all_over_nvlink() && nodes_ == 1,
-          .has_switch = has_nvswitch() && nodes_ == 1};
 }
 
 CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOptions& options) {
@@ -394,6 +355,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.nodes = nodes_;
   result.sizes = sizes_of(call, ranks());
   nccl::Settings settings = options.settings;
+  check_registered(options, settings);
   const bool asks_library = !options.engine.empty() && options.algorithm.empty() && options.custom == nullptr && gpus_only_;
   const LibraryChoice picked = asks_library ? library_choice(options.engine, call, library_gpus()) : LibraryChoice{};
   if (asks_library && picked.algorithm.empty()) result.notes.push_back(library_note(options.engine, call, library_gpus()));
@@ -401,7 +363,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   std::string_view symmetric;  // kernel
   const bool asks_symmetric =
       options.registered == Registered::kSymmetric && algorithm_name.empty() && options.custom == nullptr;
-  if (gpus_only_ && (asks_symmetric || algorithm_name == kNcclSymmetric)) {
+  const bool by_engine = choose_copy_engine(call, settings, asks_symmetric, algorithm_name);
+  if (gpus_only_ && !by_engine && (asks_symmetric || algorithm_name == kNcclSymmetric)) {
     std::string why;
     symmetric = symmetric_kernel_of(call, settings, why);
     if (symmetric.empty() && !asks_symmetric) throw ConfigError(fmt::format("algorithm '{}': {}", kNcclSymmetric, why));
@@ -419,8 +382,8 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   const MscclAlgorithm* custom = options.custom;
   const std::optional<std::string> refusal = custom == nullptr ? std::nullopt : refusal_of(*custom, call, ranks());
   const bool is_custom = custom != nullptr && !refusal;
-  nccl::Chosen chosen =
-      is_custom ? custom_choice(custom->program()) : nccl::choose(call, ranks(), seen, algorithm_name, options.channels);
+  nccl::Chosen chosen = is_custom ? custom_choice(custom->program())
+                                  : nccl::choose(call, ranks(), seen, algorithm_name, options.channels, user_buffers(options));
   if (refusal) {
     chosen.notes.push_back(
         fmt::format("'{}' does not run {} B ({}): NCCL's own choice", custom->program().name, call.bytes.count(), *refusal));
@@ -435,30 +398,35 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
     chosen.choice.protocol = picked.protocol;
     if (!symmetric.empty()) {
       chosen.choice.protocol = symmetric;
-    } else if (picked.algorithm.empty()) {
+    } else if (picked.algorithm.empty() && !by_engine) {
       chosen.choice.protocol = peer_protocol(algorithm_name, call.bytes, library_gpus());
     }
   }
   result.choice = chosen.choice;
   result.reason = std::move(chosen.reason);
   result.notes.insert(result.notes.end(), chosen.notes.begin(), chosen.notes.end());
+  if (options.registered == Registered::kLocal && gpus_only_ && ranks() > 1)
+    result.notes.push_back(registration_note(result.choice));
 
   const std::unique_ptr<Algorithm> registered = is_custom ? nullptr : make_algorithm(result.choice.algorithm);
   const Algorithm& algorithm = is_custom ? static_cast<const Algorithm&>(*custom) : *registered;
   StepCosts costs = costs_of(chosen, algorithm, result, options, picked.copies_in);
-  if (options.slowdown != 1.0) costs_.slow_down(costs, options.slowdown);
+  if (options.slowdown != 1.0 && !by_engine) costs_.slow_down(costs, options.slowdown);
   costs.switch_rate = machine_.topology.switch_reduction().rate;
   costs.switch_latency = machine_.topology.switch_reduction().latency;
   Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer ? nullptr : seen,
                         result.choice.channels);
-  const std::shared_ptr<const Schedule> schedule = algorithm.plan(*opened.communicator, call, result.choice);
+  const std::shared_ptr<const Schedule> schedule = with_registration(algorithm.plan(*opened.communicator, call, result.choice),
+                                                                     *opened.communicator, result.choice.registration);
   if (!symmetric.empty())
     result.choice.channels = nccl::symmetric_kernel(symmetric_call(call, result.sizes), symmetric)->blocks;
+  const std::int64_t used = by_engine ? 0 : used_channels(*schedule);
+  if (by_engine) result.choice.channels = 0;  // no thread block
   // NCCL plans the channels that have work one by one, and each adds to the kernel's arguments.
-  const bool from_engine = !picked.algorithm.empty() || (chosen.kernel == nccl::Kernel::kPeer && symmetric.empty());
+  const bool from_engine =
+      !picked.algorithm.empty() || (chosen.kernel == nccl::Kernel::kPeer && symmetric.empty() && !by_engine);
   const Duration of_kernel = from_engine && !options.cuda_graph ? costs_.peers.host_cost() : launch_.host_cost;
-  const Duration launch_cost =
-      options.launch > Duration{} ? options.launch : of_kernel + used_channels(*schedule) * launch_.channel_cost;
+  const Duration launch_cost = options.launch > Duration{} ? options.launch : of_kernel + used * launch_.channel_cost;
   if (chosen.kernel != nccl::Kernel::kTextbook) result.launch = options.launches_per_thread * launch_cost;
   if (chosen.kernel == nccl::Kernel::kCollective || chosen.kernel == nccl::Kernel::kSendRecv)
     costs.port = {.raw = costs.data_rate(nvlink_port_.raw), .efficiency = nvlink_port_.efficiency};

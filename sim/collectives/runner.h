@@ -127,6 +127,9 @@ class CollectiveRunner final : private ExecutorListener {
   // NCCL's kernel for the call's buffers in symmetric memory; empty, with a note, where it has none.
   [[nodiscard]] std::string_view symmetric_kernel_of(const CollectiveCall& call, const nccl::Settings& settings,
                                                      std::string& why) const;
+  // Whether copy engines do the call: asked for by name, or picked by NCCL, whose choice is then the algorithm's name.
+  [[nodiscard]] bool choose_copy_engine(const CollectiveCall& call, const nccl::Settings& settings, bool asks_symmetric,
+                                        std::string& algorithm_name) const;
   GrainChoice choose_grain(const Algorithm& algorithm, Kernel kernel, const std::shared_ptr<const Schedule>& schedule,
                            const Opened& opened, const RunOptions& options, CollectiveResult& result);
   void simulate(const Opened& opened, const Schedule& schedule, const StepCosts& costs, const LaunchPlan& plan,

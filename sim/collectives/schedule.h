@@ -77,6 +77,9 @@ struct Step {
   bool store = false;
   // Adds up what stands at `destination` too before it writes there; with `store` only.
   bool accumulate = false;
+  // Registered buffers: what the step takes in lies where it would keep it, and a NIC or a switch fetches what it would send.
+  bool delivered = false;
+  bool fetched = false;
   // The step starts when this is reached. A step that only waits has no bytes, no peers and no operands.
   Progress after;
   // A switch does it (NVLS, SHARP): it adds up what all of `receive_from` send, so that one chunk arrives; or it copies the one

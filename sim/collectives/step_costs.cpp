@@ -57,7 +57,7 @@ double StepCosts::effort(const StepWork& work) const {
 }
 
 Duration StepCosts::work(Bytes data, double share, double effort, double busy_share) const {
-  if (!takes_time(data)) return {};
+  if (!takes_time(data) || effort <= 0.0) return {};
   const double rate_of_lane = rate.bytes_per_ps() * share / effort;
   double amount = static_cast<double>(data.count());
   if (pass.count() > 0) {

@@ -18,10 +18,21 @@ StepWork work_of(const Step& step) {
   const auto chunks = [&](const Peers& peers) {
     return step.is_spread() && !peers.empty() ? 1.0 : static_cast<double>(peers.size());
   };
-  return {.received = chunks(step.receive_from),
-          .sourced = (step.use_source ? 1.0 : 0.0) + (step.accumulate ? 1.0 : 0.0),
-          .stored = step.store ? 1.0 : 0.0,
-          .sent = chunks(step.send_to)};
+  StepWork work{.received = chunks(step.receive_from),
+                .sourced = (step.use_source ? 1.0 : 0.0) + (step.accumulate ? 1.0 : 0.0),
+                .stored = step.store ? 1.0 : 0.0,
+                .sent = chunks(step.send_to)};
+  if (step.delivered) work.stored = 0;
+  if (step.fetched) work.sent = 0;
+  // Warps that neither keep nor send load nothing either.
+  if ((step.delivered || step.fetched) && work.stored == 0 && work.sent == 0) work.received = work.sourced = 0;
+  return work;
+}
+
+double effort_of(const StepCosts& costs, const Step& step) {
+  if (!step.delivered && !step.fetched) return costs.effort(work_of(step));
+  const StepWork work = work_of(step);
+  return work.received + work.sourced + work.stored + work.sent > 0 ? costs.effort(work) : 0.0;
 }
 
 UsualStep usual_step(const Schedule& schedule, const StepCosts& costs) {
@@ -38,9 +49,9 @@ UsualStep usual_step(const Schedule& schedule, const StepCosts& costs) {
       for (std::int64_t sample = 0; sample < samples; ++sample) {
         const Step step = schedule.step(rank, 0, lane, count > kSamples ? spread(sample, count) : sample);
         if (step.send_to.empty()) continue;
-        sum += costs.effort(work_of(step));
+        sum += effort_of(costs, step);
         ++sending;
-        if (step.copies()) ++copying;
+        if (step.copies() && !step.delivered) ++copying;
       }
       if (sending > 0 && sum / sending > most.effort)
         most = {.effort = sum / sending, .copies = static_cast<double>(copying) / sending};

@@ -7,6 +7,8 @@
 namespace weft::coll {
 
 [[nodiscard]] StepWork work_of(const Step& step);
+// StepCosts::effort of it; 0 where it has nothing to move.
+[[nodiscard]] double effort_of(const StepCosts& costs, const Step& step);
 
 // Means over the sending steps of a rank and lane that have most effort: a channel's pace is told by them where its steps are
 // not walked.

@@ -225,7 +225,8 @@ void read_own(const ConfigNode& node, Collector& collector, ProductTable& table,
 }  // namespace
 
 const std::vector<std::string>& product_types() {
-  static const std::vector<std::string> names{"bf16", "fp16", "tf32", "fp32", "fp8", "mxfp8", "nvfp4", "mxfp4"};
+  static const std::vector<std::string> names{"bf16",  "fp16",  "tf32", "fp32",  "fp8",  "mxfp8",
+                                              "nvfp4", "mxfp4", "int8", "w8a16", "w4a16"};
   return names;
 }
 

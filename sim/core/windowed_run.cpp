@@ -35,11 +35,12 @@ struct WindowedRun::Team {
   alignas(64) std::atomic<std::uint64_t> round{0};
 };
 
-WindowedRun::WindowedRun(std::vector<WindowedPart*> parts, Time first, Duration lookahead, int threads)
+WindowedRun::WindowedRun(std::vector<WindowedPart*> parts, Time first, Duration lookahead, int threads, Meeting meeting)
     : parts_{std::move(parts)},
       next_{first},
       lookahead_{lookahead},
-      threads_{std::clamp<std::size_t>(static_cast<std::size_t>(std::max(threads, 1)), 1, parts_.size())} {
+      threads_{std::clamp<std::size_t>(static_cast<std::size_t>(std::max(threads, 1)), 1, parts_.size())},
+      meeting_{std::move(meeting)} {
   WEFT_CHECK(lookahead > Duration{});
 }
 
@@ -55,6 +56,15 @@ void WindowedRun::plan(Team& team) {
   ++window_;
   const Time after = team.end == Time::max() ? team.end : team.end + Duration::from_ps(1);
   team.window_end = after - next_ < lookahead_ ? after : next_ + lookahead_;
+}
+
+void WindowedRun::meet(Team& team) {
+  if (!meeting_) return;
+  try {
+    next_ = meeting_(next_, team.error);
+  } catch (...) {
+    if (!team.error) team.error = std::current_exception();
+  }
 }
 
 void WindowedRun::work(Team& team, std::size_t thread) {
@@ -81,6 +91,7 @@ void WindowedRun::work(Team& team, std::size_t thread) {
         next_ = std::min(next_, team.slots[part].next);
         if (team.slots[part].error && !team.error) team.error = team.slots[part].error;
       }
+      meet(team);
       if (team.error) {
         team.done = true;
       } else {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -28,8 +29,12 @@ class WindowedPart {
 
 class WindowedRun {
  public:
+  // After each window, while no part runs: hands over what is for parts elsewhere. Takes the time of the next thing to come
+  // here, and what failed, if anything; returns that of the next thing anywhere.
+  using Meeting = std::function<Time(Time next, const std::exception_ptr& error)>;
+
   // `first`: nothing happens before. The parts must outlive it.
-  WindowedRun(std::vector<WindowedPart*> parts, Time first, Duration lookahead, int threads);
+  WindowedRun(std::vector<WindowedPart*> parts, Time first, Duration lookahead, int threads, Meeting meeting = {});
 
   // Runs windows until nothing is left up to and including `end`. `go_on(begin)` is asked between windows, while no part runs;
   // false ends the run there. Throws what the first part threw that failed, after all have ended their window.
@@ -41,12 +46,14 @@ class WindowedRun {
  private:
   struct Team;
   void plan(Team& team);
+  void meet(Team& team);
   void work(Team& team, std::size_t thread);
 
   std::vector<WindowedPart*> parts_;
   Time next_;
   Duration lookahead_;
   std::size_t threads_;
+  Meeting meeting_;
   std::uint64_t window_ = 0;  // windows begun so far
 };
 

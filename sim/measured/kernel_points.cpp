@@ -14,7 +14,6 @@
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/point_kind.h"
 #include "sim/network/gpu_spec.h"
-#include "sim/network/launch_timings.h"
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/kernels/kernel_costs.h"
@@ -23,7 +22,8 @@
 namespace weft::measured {
 namespace {
 
-// Launches that take the host half as long as the kernel still show in its time.
+// Launches that take the host half as long as the kernel still show in its time. Kernels queued beforehand and those of a graph
+// wait for no launch, and count however short they are.
 constexpr double kLongerThanLaunch = 2;
 
 // "NVIDIA H200" is "h200_sxm".
@@ -62,14 +62,12 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
   kernels.machine = log.gpu;
   kernels.digest = digest_of(log, record_set);
   const work::StreamCosts& stream = profile.get(work::stream_costs);
-  const double launch = profile.get(net::launch_timings).host_cost.us();
   for (const MeasuredPoint& point : log.points) {
     if (!record_set.empty() && point.record_set != record_set) continue;
     if (point.kind == "copy") kernels.copies.push_back(point);
     const std::vector<work::Kernel> one = kernels_of(point);
-    // Kernels of a graph wait for no launch.
-    const double shortest = kLongerThanLaunch * std::max(point.graph ? 0.0 : launch, point.host_us);
-    if (one.size() != 1 || point.sustained || point.median_us < shortest) continue;
+    const bool shows_host = !point.graph && point.median_us < kLongerThanLaunch * point.host_us;
+    if (one.size() != 1 || point.sustained || shows_host) continue;
     KernelRow row;
     row.kernel = one.front();
     row.us = point.median_us - (point.graph ? stream.graph_gap : stream.gap).us();

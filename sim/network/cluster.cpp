@@ -89,7 +89,7 @@ NamedTemplate find_template(const ConfigNode& type, Diagnostics& diagnostics) {
     std::vector<std::filesystem::path> folders{beside};
     for (const std::filesystem::path& folder : config_folders()) folders.push_back(folder / "nodes");
     report(diagnostics, type, fmt::format("unknown node template '{}'", name),
-           did_you_mean(name, yaml_stems(folders), "templates here"));
+           did_you_mean(name, yaml_stems(folders), "templates here") + "; one of your own is a file: node: mine.yaml");
   } catch (const ConfigError& error) {
     diagnostics.absorb(error);
   }

@@ -8,6 +8,8 @@
 //   on_cnp(now)                 a congestion notification came back (DCQCN)
 //   on_loss(now)                a NAK, or a timeout
 //   on_trim(now, wire, ...)     a switch has cut a packet to its header, `wire` bytes before
+//   on_credit(now, granted)     the destination has granted more, where the control needs credits (RCCC)
+//   restart(now)                it has something to send again, and nothing on the way
 //   advance(now)                timers: everything that is due by `now`, in order; called before rate() or window() is read
 //   next_update()               when advance() next has something to do; Time::max(): never. A sender that waits for its rate
 //                               is woken then, so no timer events are spent on queue pairs that have nothing to send
@@ -64,6 +66,15 @@ class CongestionControl {
   virtual void on_loss(Time /*now*/) {}
   virtual void on_trim(Time now, Bytes /*wire*/, Bytes /*in_flight*/) { on_loss(now); }
   virtual void advance(Time /*now*/) {}
+
+  // Credit that a destination has granted, in full packets since the start, modulo 2^16.
+  virtual void on_credit(Time /*now*/, std::uint16_t /*granted*/) {}
+  virtual void restart(Time /*now*/) {}
+  // Whether the next packet may go.
+  [[nodiscard]] virtual bool has_credit() const { return true; }
+  // States what the destination is to have granted, with so many wire bytes left to send. What switches trim comes on top.
+  virtual std::uint16_t credit_target(Bytes /*backlog*/) { return 0; }
+
   [[nodiscard]] virtual Time next_update() const { return Time::max(); }
 
   [[nodiscard]] virtual Bandwidth rate() const { return {}; }
@@ -77,6 +88,13 @@ struct CongestionNeeds {
   bool acks = false;       // on_ack
   bool cnps = false;       // on_cnp
   bool telemetry = false;  // AckEvent::telemetry
+  bool credits = false;    // on_credit: the destination grants them
+};
+
+// How a destination grants credit (RCCC).
+struct CreditGrants {
+  double share = 1;  // of its link's rate
+  int packets = 1;   // most of a turn
 };
 
 // Makes the control of each queue pair from parameters read once.
@@ -84,10 +102,11 @@ class CongestionFactory {
  public:
   virtual ~CongestionFactory() = default;
   [[nodiscard]] virtual CongestionNeeds needs() const = 0;
+  [[nodiscard]] virtual CreditGrants grants() const { return {}; }  // where it needs credits
   [[nodiscard]] virtual std::unique_ptr<CongestionControl> make(const CongestionContext& context) const = 0;
 };
 
-// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "nscc", "window".
+// By name: "dcqcn", "dcqcn_mlx", "hpcc", "timely", "swift", "ib_cc", "nscc", "rccc", "window".
 [[nodiscard]] const Registry<CongestionFactory>& congestion_controls();
 
 }  // namespace weft::net

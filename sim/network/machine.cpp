@@ -20,7 +20,8 @@ std::unique_ptr<Fabric> make_fabric(Simulator& simulator, const Router& router, 
       return std::make_unique<FlowFabric>(simulator, router.topology());
     case Fidelity::kPacket:
       if (choice.parts != nullptr)
-        return std::make_unique<PartedFabric>(simulator, router, routing, *choice.packet, seed, *choice.parts, choice.threads);
+        return std::make_unique<PartedFabric>(simulator, router, routing, *choice.packet, seed, *choice.parts,
+                                              PartHands{choice.threads, choice.processes});
       return std::make_unique<PacketFabric>(simulator, router, *choice.packet, seed);
     case Fidelity::kHybrid:
       return std::make_unique<HybridFabric>(simulator, router, *choice.packet, seed, choice.packet_links);

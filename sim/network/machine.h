@@ -22,6 +22,7 @@ namespace weft::net {
 
 struct Partition;    // partition.h
 class PartedFabric;  // parted_fabric.h
+class PartProcesses;
 
 // Chooses the fabric of a machine.
 struct FabricChoice {
@@ -29,6 +30,7 @@ struct FabricChoice {
   const PacketSettings* packet = nullptr;  // read where there are packets, and copied
   const Partition* parts = nullptr;        // at packet fidelity: flows of one message in these parts; null: in one
   int threads = 1;                         // that run the parts
+  PartProcesses* processes = nullptr;      // that run them; null: this one alone
   std::vector<bool> packet_links = {};     // by link, at hybrid fidelity: what crosses one of these is packets
 };
 

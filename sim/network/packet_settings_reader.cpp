@@ -355,6 +355,7 @@ TransportSettings read_transport(ParamReader section) {
   if (settings.congestion != nullptr) {
     const CongestionNeeds needs = settings.congestion->needs();
     provide(section, needs, needs.acks || needs.telemetry, "this congestion control", settings);
+    check_credits(section, settings);
   }
   section.finish();
   // Nobody would know what is lost.
@@ -370,6 +371,7 @@ PacketSettings read_packet_settings(ParamReader& fabric, ParamReader& switches) 
   if (auto section = fabric.optional_map("pfc")) settings.pfc = read_pfc(std::move(*section), settings.switches);
   settings.ecn = read_marks(fabric, {});
   read_service_levels(fabric, settings);
+  read_link_retry(fabric, settings);
   if (auto section = fabric.optional_map("credits")) settings.credits = read_credits(std::move(*section));
   settings.transport = read_transport(fabric.map_or_empty("transport"));
   read_own(fabric, settings);
@@ -506,6 +508,7 @@ std::string missing_for(const CongestionNeeds& needs, const TransportSettings& t
   add(needs.acks && transport.acks == AckMode::kNone, "acknowledgements (transport.acks)");
   add(needs.cnps && transport.cnps == AckMode::kNone, "congestion notifications (transport.cnps)");
   add(needs.telemetry && transport.telemetry.count() == 0, "telemetry (transport.telemetry)");
+  add(needs.credits && !grants_credit(transport), "credits of the destination (transport.type: uec, delivery_mode: rud)");
   return missing;
 }
 

@@ -8,82 +8,35 @@
 #include "sim/core/error.h"
 #include "sim/core/parallel.h"
 #include "sim/core/windowed_run.h"
-#include "sim/network/builtin.h"
-#include "sim/network/packet_level/packet_fabric.h"
-#include "sim/network/packet_level/part_flows.h"
+#include "sim/network/fabric_part.h"
+#include "sim/network/part_reports.h"
 
 namespace weft::net {
 
-class PartedFabric::Part final : public WindowedPart, private EventTarget, private TransferListener {
- public:
-  Part(PartedFabric& owner, const Router& router, std::string_view routing, const PacketSettings& settings, std::uint64_t seed,
-       std::size_t self)
-      : owner_{owner},
-        self_{self},
-        router_{router, make_routing_policy(routing), seed},
-        mail_{owner.room_, owner.partition_, self},
-        posts_{simulator.add_component("flows")},
-        fabric{simulator, router_, settings, seed, &mail_} {}
-
-  Time run_window(std::uint64_t window, Time end) override {
-    mail_.begin(window, end);
-    fabric.take_in(owner_.room_, window - 1);
-    simulator.run_until(end - Duration::from_ps(1));
-    return std::min(simulator.next_time(), mail_.earliest());
-  }
-
-  // Starts or expects those of all flows that are its own.
-  void prepare(const PartFlows& flows) {
-    fabric.join_flows(flows);
-    for (std::size_t tag = 0; tag < owner_.posted_.size(); ++tag) {
-      const auto& [start, transfer] = owner_.posted_[tag];
-      const Footprint& footprint = owner_.footprints_[transfer.footprint.index()];
-      const bool from_here = owner_.partition_.of(footprint.paths[0].source) == self_;
-      const bool to_here = owner_.partition_.of(footprint.paths[0].destination) == self_;
-      if (from_here) simulator.schedule(start, Phase::kAction, posts_, *this, tag);
-      if (to_here && !from_here) fabric.expect(transfer, *this);
-    }
-  }
-
- private:
-  void on_event(std::uint64_t tag) override { fabric.post(owner_.posted_[tag].transfer, *this); }
-  void on_source_free(TransferId, std::uint64_t) override {}
-  void on_delivered(TransferId, std::uint64_t tag) override { owner_.ends_[tag] = simulator.now(); }
-  void on_aborted(TransferId, std::uint64_t) override { throw CannotRunInParts("a flow was aborted"); }
-
-  PartedFabric& owner_;
-  std::size_t self_;
-  Router router_;
-  PartMail mail_;
-
- public:
-  Simulator simulator;
-
- private:
-  ComponentId posts_;
-
- public:
-  PacketFabric fabric;
-};
-
 PartedFabric::PartedFabric(Simulator& clock, const Router& router, std::string_view routing, const PacketSettings& settings,
-                           std::uint64_t seed, const Partition& partition, int threads)
+                           std::uint64_t seed, const Partition& partition, const PartHands& hands)
     : clock_{clock},
       router_{router},
       settings_{settings},
       seed_{seed},
       topology_{router.topology()},
       partition_{partition},
-      threads_{threads},
+      hands_{hands},
       lookahead_{lookahead(topology_, partition, settings)},
       room_{partition.parts},
       parts_(partition.parts) {
   if (partition.parts < 2) throw CannotRunInParts("the fabric does not come apart");
   if (lookahead_ == Duration::max()) throw CannotRunInParts("the parts have no links between them");
   if (lookahead_ <= Duration{}) throw CannotRunInParts("a link between the parts has no latency");
-  router.find_all_distances(threads);
-  on_threads(parts_.size(), threads,
-             [&](std::size_t part) { parts_[part] = std::make_unique<Part>(*this, router, routing, settings, seed, part); });
+  begin_together();
+  router.find_all_distances(hands_.threads);
+  on_threads(parts_.size(), hands_.threads, [&](std::size_t part) {
+    if (processes_ > 1 && process_of(part) != hands_.processes->rank()) return;
+    parts_[part] = std::make_unique<Part>(*this, router, routing, settings, seed, part);
+  });
+  for (const auto& part : parts_) {
+    if (part != nullptr) own_.push_back(part.get());
+  }
 }
 
 PartedFabric::~PartedFabric() {
@@ -95,9 +48,7 @@ PartedFabric::~PartedFabric() {
 
 std::array<HeldMemory, kMemoryKinds> PartedFabric::held() const {
   std::array<HeldMemory, kMemoryKinds> held;
-  for (const auto& part : parts_) {
-    if (part != nullptr) part->fabric.add_held(held);
-  }
+  for (const Part* part : own_) part->fabric.add_held(held);
   return held;
 }
 
@@ -128,44 +79,62 @@ void PartedFabric::post_at(Time start, const Transfer& transfer) {
 }
 
 void PartedFabric::run() {
+  try {
+    run_windows();
+    gather();
+  } catch (const CannotRunInParts&) {
+    if (is_first()) throw;
+    throw ServedOthers{};
+  }
+  close();
+}
+
+void PartedFabric::run_windows() {
   flows_ = std::make_unique<PartFlows>(router_, settings_, seed_, footprints_);
-  on_threads(parts_.size(), threads_, [&](std::size_t part) { parts_[part]->prepare(*flows_); });
-  std::vector<WindowedPart*> parts;
-  for (const auto& part : parts_) parts.push_back(part.get());
+  on_threads(own_.size(), hands_.threads, [&](std::size_t part) { own_[part]->prepare(*flows_); });
   Time first = Time::max();
-  for (const auto& part : parts_) first = std::min(first, part->simulator.next_time());
-  WindowedRun windows{std::move(parts), first, lookahead_, threads_};
+  for (const Part* part : own_) first = std::min(first, part->simulator.next_time());
+  WindowedRun::Meeting meeting;
+  const WindowedRun* run = nullptr;
+  if (processes_ > 1) {
+    first = meet(0, first, nullptr);
+    meeting = [&](Time next, const std::exception_ptr& error) { return meet(run->windows(), next, error); };
+  }
+  WindowedRun windows{{own_.begin(), own_.end()}, first, lookahead_, hands_.threads, std::move(meeting)};
+  run = &windows;
   const auto go_on = [&](Time begin) {
     std::uint64_t events = 0;
-    for (const auto& part : parts_) events += part->simulator.events();
+    for (const Part* part : own_) events += part->simulator.events();
     clock_.count_elsewhere(events - std::exchange(counted_, events));
     if (begin > clock_.now() + Duration::from_ps(1)) clock_.run_until(begin - Duration::from_ps(1));
-    return !clock_.stopped();
+    return processes_ > 1 ? !all_stop_ : !clock_.stopped();
   };
   while (true) {
     const Time pause = clock_.next_time();
     windows.run_until(pause, go_on);
-    if (pause == Time::max() || clock_.stopped()) break;
-    for (const auto& part : parts_) part->simulator.run_until(pause);
+    if (pause == Time::max() || clock_.stopped() || all_stop_) break;
+    for (Part* part : own_) part->simulator.run_until(pause);
     clock_.run_until(pause);
   }
   static_cast<void>(go_on(Time{}));  // the last window's events
+  if (all_stop_) clock_.request_stop();
   windows_ = windows.windows();
-  close();
 }
 
 void PartedFabric::close() {
   if (!clock_.stopped()) {
     if (std::ranges::find(ends_, Time::max()) != ends_.end()) throw CannotRunInParts("a flow did not end");
-    for (const auto& part : parts_) {
-      if (part->fabric.any_paused()) throw CannotRunInParts("a link stays paused");
-    }
+    bool any_paused = told_ != nullptr && told_->any_paused;
+    for (const Part* part : own_) any_paused |= part->fabric.any_paused();
+    if (any_paused) throw CannotRunInParts("a link stays paused");
   }
-  for (const auto& part : parts_) {
+  if (told_ != nullptr) pauses_ = std::move(told_->pauses);
+  for (const Part* part : own_) {
     const std::vector<PauseRecord>& more = part->fabric.pauses();
     pauses_.insert(pauses_.end(), more.begin(), more.end());
   }
-  std::ranges::stable_sort(pauses_, {}, &PauseRecord::start);
+  // Those of one instant by part, whichever process had it.
+  std::ranges::stable_sort(pauses_, {}, [&](const PauseRecord& one) { return std::pair{one.start, begin_of(one.link)}; });
   count_peak();
 }
 
@@ -183,10 +152,15 @@ void PartedFabric::count_peak() {
   totals_.peak_live = static_cast<std::uint64_t>(peak);
 }
 
-PartedFabric::Part& PartedFabric::begin_of(LinkId link) const { return *parts_[partition_.of(topology_.link(link).from)]; }
-PartedFabric::Part& PartedFabric::end_of(LinkId link) const { return *parts_[partition_.of(topology_.link(link).to)]; }
-PartedFabric::Part& PartedFabric::source_of(FootprintId flow) const {
-  return *parts_[partition_.of(footprints_[flow.index()].paths[0].source)];
+std::size_t PartedFabric::begin_of(LinkId link) const { return partition_.of(topology_.link(link).from); }
+std::size_t PartedFabric::end_of(LinkId link) const { return partition_.of(topology_.link(link).to); }
+std::size_t PartedFabric::source_of(FootprintId flow) const { return partition_.of(footprints_[flow.index()].paths[0].source); }
+std::size_t PartedFabric::destination_of(FootprintId flow) const {
+  return partition_.of(footprints_[flow.index()].paths[0].destination);
+}
+const PartedFabric::Part& PartedFabric::own_part(std::size_t part) const {
+  WEFT_CHECK(is_here(part));
+  return *parts_[part];
 }
 
 ResourceId PartedFabric::add_resource(std::string name, double /*capacity*/) {
@@ -206,7 +180,7 @@ void PartedFabric::set_transport(FootprintId, const FlowTransport&) {
   throw InternalError("flows in parts have the fabric's transport");
 }
 
-PacketShape PartedFabric::packet_shape() const { return parts_[0]->fabric.packet_shape(); }
+PacketShape PartedFabric::packet_shape() const { return own_.front()->fabric.packet_shape(); }
 
 TransferId PartedFabric::post(const Transfer&, TransferListener&) {
   throw InternalError("what moves in parts is posted before the run");
@@ -216,17 +190,19 @@ void PartedFabric::fail(ResourceId) { throw InternalError("links in parts do not
 void PartedFabric::restore(ResourceId) { throw InternalError("links in parts do not fail"); }
 
 ResourceCounters PartedFabric::counters(ResourceId resource) const {
-  return begin_of(LinkId{resource.value()}).fabric.counters(resource);
+  const std::size_t part = begin_of(LinkId{resource.value()});
+  return is_here(part) ? parts_[part]->fabric.counters(resource) : told_of(&PartReports::counters, resource.index());
 }
 
 const FabricTotals& PartedFabric::totals() const {
   totals_.posted = totals_.delivered = totals_.aborted = 0;
-  for (const auto& part : parts_) {
-    const FabricTotals& its = part->fabric.totals();
+  const auto add = [&](const FabricTotals& its) {
     totals_.posted += its.posted;
     totals_.delivered += its.delivered;
     totals_.aborted += its.aborted;
-  }
+  };
+  for (const Part* part : own_) add(part->fabric.totals());
+  if (told_ != nullptr) add(told_->totals);
   return totals_;
 }
 
@@ -238,44 +214,46 @@ void PartedFabric::check_conservation() const {
 }
 
 double PartedFabric::utilization(LinkId link, double bytes, Duration busy, Duration window) const {
-  return begin_of(link).fabric.utilization(link, bytes, busy, window);
+  return own_.front()->fabric.utilization(link, bytes, busy, window);
 }
 
 void PartedFabric::reset_peaks() {
-  for (const auto& part : parts_) part->fabric.reset_peaks();
+  for (Part* part : own_) part->fabric.reset_peaks();
 }
 
 PortCounters PartedFabric::port(LinkId link) const {
-  Part& begin = begin_of(link);
-  Part& end = end_of(link);
-  PortCounters out = begin.fabric.port(link);
-  if (&begin == &end) return out;
-  const PortCounters there = end.fabric.port(link);
+  const std::size_t begin = begin_of(link);
+  const std::size_t end = end_of(link);
+  PortCounters out = is_here(begin) ? parts_[begin]->fabric.port(link) : told_of(&PartReports::begins, link.index());
+  if (begin == end) return out;
+  const PortCounters there = is_here(end) ? parts_[end]->fabric.port(link) : told_of(&PartReports::ends, link.index());
   out.peak_ingress_bytes = there.peak_ingress_bytes;
   out.drops += there.drops;
   return out;
 }
 
-std::int64_t PartedFabric::queued_bytes(LinkId link) const { return begin_of(link).fabric.queued_bytes(link); }
+std::int64_t PartedFabric::queued_bytes(LinkId link) const { return own_part(begin_of(link)).fabric.queued_bytes(link); }
 std::int64_t PartedFabric::queued_bytes(LinkId link, int priority) const {
-  return begin_of(link).fabric.queued_bytes(link, priority);
+  return own_part(begin_of(link)).fabric.queued_bytes(link, priority);
 }
-std::int64_t PartedFabric::ingress_bytes(LinkId link) const { return end_of(link).fabric.ingress_bytes(link); }
+std::int64_t PartedFabric::ingress_bytes(LinkId link) const { return own_part(end_of(link)).fabric.ingress_bytes(link); }
 
 FlowCounters PartedFabric::flow(FootprintId flow) const {
-  FlowCounters out = source_of(flow).fabric.flow(flow);
-  const Part& there = *parts_[partition_.of(footprints_[flow.index()].paths[0].destination)];
-  out.delivered_wire_bytes = there.fabric.flow(flow).delivered_wire_bytes;
+  const std::size_t source = source_of(flow);
+  const std::size_t destination = destination_of(flow);
+  FlowCounters out = is_here(source) ? parts_[source]->fabric.flow(flow) : told_of(&PartReports::sources, flow.index());
+  out.delivered_wire_bytes = is_here(destination) ? parts_[destination]->fabric.flow(flow).delivered_wire_bytes
+                                                  : told_of(&PartReports::delivered, flow.index());
   return out;
 }
 
 double PartedFabric::flow_state(FootprintId flow, std::string_view name) const {
-  return source_of(flow).fabric.flow_state(flow, name);
+  return own_part(source_of(flow)).fabric.flow_state(flow, name);
 }
 
 std::uint64_t PartedFabric::packet_hops() const {
-  std::uint64_t hops = 0;
-  for (const auto& part : parts_) hops += part->fabric.packet_hops();
+  std::uint64_t hops = told_ == nullptr ? 0 : told_->hops;
+  for (const Part* part : own_) hops += part->fabric.packet_hops();
   return hops;
 }
 

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,22 +27,31 @@
 #include "sim/network/packet_level/part_mail.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/packet_probe.h"
+#include "sim/network/part_processes.h"
 #include "sim/network/partition.h"
 #include "sim/network/router.h"
 
 namespace weft::net {
 
-class PartFlows;  // packet_level/part_flows.h
+class PartFlows;     // packet_level/part_flows.h
+struct PartReports;  // part_reports.h
 
 // The least time from what happens in one part to what it does to another; max: they have no links between them.
 [[nodiscard]] Duration lookahead(const Topology& topology, const Partition& partition, const PacketSettings& settings);
 
+// Who runs the parts: `threads` of each of the processes; null: of this one alone.
+struct PartHands {
+  int threads = 1;
+  PartProcesses* processes = nullptr;
+};
+
 class PartedFabric final : public Fabric, public PacketProbe {
  public:
   // `clock` has the events between windows: what is measured at a time. CannotRunInParts: the cut leaves one part, or a link
-  // without latency. All references must outlive the fabric.
+  // without latency. All references must outlive the fabric. With several processes run() ends with ServedOthers in all but the
+  // first, which then tells what became of all parts; before the end each knows of its own alone.
   PartedFabric(Simulator& clock, const Router& router, std::string_view routing, const PacketSettings& settings,
-               std::uint64_t seed, const Partition& partition, int threads);
+               std::uint64_t seed, const Partition& partition, const PartHands& hands);
   ~PartedFabric() override;
 
   void post_at(Time start, const Transfer& transfer);
@@ -84,18 +94,37 @@ class PartedFabric final : public Fabric, public PacketProbe {
   [[nodiscard]] std::uint64_t packet_hops() const override;
 
  private:
-  class Part;
+  class Part;  // NOLINT(cppcoreguidelines-virtual-class-destructor): it is final (fabric_part.h)
   struct Posted {
     Time start;
     Transfer transfer;
   };
 
-  void prepare(Part& part);
+  void run_windows();
   void close();
   void count_peak();
-  [[nodiscard]] Part& begin_of(LinkId link) const;
-  [[nodiscard]] Part& end_of(LinkId link) const;
-  [[nodiscard]] Part& source_of(FootprintId flow) const;
+  // part_reports.cpp: several processes.
+  void begin_together();
+  [[nodiscard]] Time meet(std::uint64_t window, Time next, const std::exception_ptr& error);
+  void gather();
+  [[nodiscard]] std::string report() const;
+  void read_report(std::string_view text);
+
+  [[nodiscard]] bool is_first() const { return hands_.processes == nullptr || hands_.processes->rank() == 0; }
+  [[nodiscard]] int process_of(std::size_t part) const {
+    return static_cast<int>(part * static_cast<std::size_t>(processes_) / parts_.size());
+  }
+  [[nodiscard]] bool is_here(std::size_t part) const { return parts_[part] != nullptr; }
+  [[nodiscard]] std::size_t begin_of(LinkId link) const;
+  [[nodiscard]] std::size_t end_of(LinkId link) const;
+  [[nodiscard]] std::size_t source_of(FootprintId flow) const;
+  [[nodiscard]] std::size_t destination_of(FootprintId flow) const;
+  [[nodiscard]] const Part& own_part(std::size_t part) const;
+  // Returns what another process has told; nothing happened before it has.
+  template <class T, class Reports>
+  [[nodiscard]] T told_of(std::vector<T> Reports::*list, std::size_t index) const {
+    return told_ == nullptr ? T{} : ((*told_).*list)[index];
+  }
 
   Simulator& clock_;
   const Router& router_;
@@ -103,17 +132,21 @@ class PartedFabric final : public Fabric, public PacketProbe {
   std::uint64_t seed_;
   const Topology& topology_;
   const Partition& partition_;
-  int threads_;
+  PartHands hands_;
+  int processes_ = 1;  // that have parts
   Duration lookahead_ = Duration::max();
   MailRoom room_;
   std::unique_ptr<PartFlows> flows_;
-  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<Part>> parts_;  // null: another process has it
+  std::vector<Part*> own_;                    // those of this process
+  std::unique_ptr<PartReports> told_;         // by other processes, at the end
   std::vector<Footprint> footprints_;
   std::vector<Posted> posted_;  // by tag
   std::vector<Time> ends_;      // by tag
   std::vector<PauseRecord> pauses_;
   std::uint64_t windows_ = 0;
   std::uint64_t counted_ = 0;    // events that the clock knows of
+  bool all_stop_ = false;        // one of the processes was stopped
   mutable FabricTotals totals_;  // made when asked for
 };
 

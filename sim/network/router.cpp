@@ -163,7 +163,7 @@ std::vector<NicWay> Router::find_ways(DeviceId source, DeviceId destination, Flo
     return unreachable(fmt::format("'{}' has no path to a NIC of its host", topology_->name(end)));
   }
   if (std::vector<NicWay> ways = spread(own, theirs); !ways.empty()) return ways;
-  // Rails that no spine joins: leave by the NICs on the destination's rails; failing that, enter by another of its NICs.
+  // Rails that no spine joins: leave by the nearest NIC on the destination's rails; failing that, enter by another of its NICs.
   const auto nics_of_host = [&](DeviceId endpoint) {
     const auto host = static_cast<std::size_t>(topology_->host_of(endpoint));
     std::vector<DeviceId> nics;
@@ -171,6 +171,11 @@ std::vector<NicWay> Router::find_ways(DeviceId source, DeviceId destination, Flo
       const DeviceId nic = topology_->device_of(host, local);
       if ((endpoint == source ? inside(endpoint, nic) : inside(nic, endpoint)) != nullptr) nics.push_back(nic);
     }
+    // The nearest first, by the way over PCIe: over NVLink (PXN) all are as near.
+    std::ranges::stable_sort(nics, {}, [&](DeviceId nic) {
+      const RouteFragment* back = inside(nic, endpoint);
+      return back == nullptr ? std::pair{PathClass::kDis, std::size_t{0}} : std::pair{back->path_class, back->links.size()};
+    });
     return nics;
   };
   const std::vector<DeviceId> ways_out = nics_of_host(source);

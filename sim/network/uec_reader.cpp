@@ -97,6 +97,26 @@ void check_trimming(ParamReader& switches, const PacketSettings& settings) {
   switches.error("trimming", "the receivers of this transport do not answer trimmed packets", "transport: {type: uec}");
 }
 
+bool grants_credit(const TransportSettings& settings) { return settings.uec && settings.uec->mode != DeliveryMode::kRod; }
+
+void check_credits(ParamReader& section, const TransportSettings& settings) {
+  if (settings.congestion == nullptr || !settings.congestion->needs().credits || grants_credit(settings)) return;
+  if (!settings.uec) {
+    section.error("congestion_control", "destinations grant credit with Ultra Ethernet's transport only", "type: uec");
+  } else {
+    section.error("congestion_control", "destinations grant no credit to reliable ordered delivery",
+                  "delivery_mode: rud, or congestion_control: nscc");
+  }
+}
+
+void read_link_retry(ParamReader& fabric, PacketSettings& settings) {
+  settings.link_retry = fabric.optional<bool>("llr", false);
+  const auto link = fabric.node().find("link");
+  const auto type = link && link->is_map() ? link->find("type") : std::nullopt;
+  if (settings.link_retry && type && type->is_scalar() && type->scalar() != "ethernet")
+    fabric.error("llr", fmt::format("is of Ethernet's links; those of this fabric are of type '{}'", type->scalar()));
+}
+
 std::string default_routing(const ConfigNode& fabric) {
   const auto transport = fabric.find("transport");
   if (!transport || !transport->is_map()) return "ecmp";

@@ -17,6 +17,12 @@ void refuse_beside_uec(ParamReader& section, const TransportSettings& settings);
 void read_trimming(ParamReader& switches, SwitchSettings& settings);
 // Refuses trimming that no transport answers.
 void check_trimming(ParamReader& switches, const PacketSettings& settings);
+// Whether destinations grant credit.
+bool grants_credit(const TransportSettings& settings);
+// Refuses a congestion control whose credits the transport does not grant.
+void check_credits(ParamReader& section, const TransportSettings& settings);
+// Reads `llr` of a fabric.
+void read_link_retry(ParamReader& fabric, PacketSettings& settings);
 // The routing of a fabric that states none.
 [[nodiscard]] std::string default_routing(const ConfigNode& fabric);
 // Refuses routing that does not go with the transport. `routing`: as stated, or the default.

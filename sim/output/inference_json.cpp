@@ -1,6 +1,7 @@
 #include "sim/output/inference_json.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace weft::output {
@@ -26,10 +27,13 @@ void write_parts(JsonWriter& json, const work::StepParts& parts) {
   json.end_object();
 }
 
-void write_engine(JsonWriter& json, const work::EngineReport& engine) {
+void write_engine(JsonWriter& json, const work::EngineReport& engine, bool caches_prefixes) {
   json.begin_object().field("role", work::to_string(engine.role)).field("steps", engine.totals.steps);
   json.field("prefill_tokens", engine.totals.prefill_tokens).field("decode_tokens", engine.totals.decode_tokens);
   json.field("preemptions", engine.totals.preemptions).field("swapped_tokens", engine.totals.swapped_tokens);
+  if (caches_prefixes) {
+    json.field("prefix_hit_tokens", engine.totals.found_tokens).field("prefix_query_tokens", engine.totals.prompt_tokens);
+  }
   json.field("utilization", engine.busy_share);
   json.field("mean_running", engine.mean_running).field("peak_running", engine.peak_running);
   json.field("mean_waiting", engine.mean_waiting).field("peak_waiting", engine.peak_waiting);
@@ -43,6 +47,9 @@ void write_engine(JsonWriter& json, const work::EngineReport& engine) {
 void write_inference(JsonWriter& json, const scenario::InferenceResult& result) {
   json.field("requests", result.requests).field("finished_requests", result.finished);
   json.field("prompt_tokens", result.prompt_tokens).field("output_tokens", result.output_tokens);
+  if (result.caches_prefixes) {
+    json.field("prefix_hit_rate", result.prefix_hit_rate()).field("prefix_hit_tokens", result.found_tokens);
+  }
   json.field("gpus", result.gpus);
   write_quantiles(json, "ttft_ns", result.ttft);
   write_quantiles(json, "tpot_ns", result.tpot);
@@ -62,7 +69,26 @@ void write_inference(JsonWriter& json, const scenario::InferenceResult& result) 
   json.field("utilization", busy / static_cast<double>(std::max<std::size_t>(1, result.engines.size())));
   write_parts(json, result.parts);
   json.key("engines").begin_array();
-  for (const work::EngineReport& engine : result.engines) write_engine(json, engine);
+  for (const work::EngineReport& engine : result.engines) write_engine(json, engine, result.caches_prefixes);
+  json.end_array();
+}
+
+void write_server_comparisons(JsonWriter& json, std::span<const measured::ServerComparison> comparisons) {
+  if (comparisons.empty()) return;
+  json.key("measured").begin_array();
+  for (const measured::ServerComparison& comparison : comparisons) {
+    const measured::ServerRun& run = comparison.run;
+    json.begin_object().field("file", run.file).field("line", run.line).field("format", run.format);
+    json.field("model", run.model).field("requests", run.requests).field("failed_requests", run.failed);
+    json.key("points").begin_array();
+    for (const measured::ServerPoint& point : comparison.points) {
+      json.begin_object().field("name", point.name).field("measured", point.measured).field("predicted", point.predicted);
+      json.field("relative_error", point.relative_error()).end_object();
+    }
+    json.end_array().key("notes").begin_array();
+    for (const std::string& note : comparison.notes) json.value(note);
+    json.end_array().end_object();
+  }
   json.end_array();
 }
 

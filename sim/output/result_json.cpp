@@ -77,7 +77,8 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const scena
 }
 
 void write_run_result(std::ostream& out, const ResultHeader& header, const scenario::Scenario& scenario,
-                      const scenario::RunResult& result, const plan::CostedCluster* costed, const plan::RunCost& cost) {
+                      const scenario::RunResult& result, const plan::CostedCluster* costed, const plan::RunCost& cost,
+                      std::span<const measured::ServerComparison> measured) {
   JsonWriter json{out};
   json.begin_object();
   write_header(json, header);
@@ -100,6 +101,7 @@ void write_run_result(std::ostream& out, const ResultHeader& header, const scena
   if (result.training) write_training(json, *result.training);
   if (!result.training_jobs.empty()) write_training_jobs(json, result.training_jobs);
   if (result.inference) write_inference(json, *result.inference);
+  write_server_comparisons(json, measured);
   if (!result.flows.empty()) write_flows(json, result);
   if (!result.jobs.empty()) write_jobs(json, scenario.workload, result);
   if (!result.flows.empty() || result.network.is_packet || scenario.measure.stated) {

@@ -31,6 +31,13 @@ class TraceWriter {
   }
   void end_span() { json_.end_object().end_object(); }
 
+  // Leaves "args" open for its values, a line each; end_counter() closes it.
+  JsonWriter& begin_counter(std::string_view name, std::size_t process, Time at) {
+    json_.begin_object().field("name", name).field("ph", "C").key("ts").raw(us_text(at - Time{}));
+    return json_.field("pid", process).key("args").begin_object();
+  }
+  void end_counter() { json_.end_object().end_object(); }
+
   // An arrow from one span to another: the same id at both ends, at times within the spans.
   void begin_arrow(std::string_view name, std::uint64_t id, std::size_t process, std::size_t thread, Time at) {
     arrow("s", name, id, process, thread, at);

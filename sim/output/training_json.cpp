@@ -49,6 +49,7 @@ void write_training(JsonWriter& json, const scenario::TrainingResult& result) {
   json.field("flop_convention", result.convention).field("peak", result.peak_name);
   json.field("bubble_share", result.bubble_share);
   write_memory(json, result.memory);
+  if (result.recomputed_layers) json.field("recomputed_layers", *result.recomputed_layers);
   json.key("breakdown_ns");
   write_times(json, result.mean);
   json.key("ranks").begin_array();

@@ -71,6 +71,7 @@ void report_requests(const work::Serving& serving, const work::InferenceSetup& s
     ++result.finished;
     result.prompt_tokens += record.prompt;
     result.output_tokens += record.output;
+    result.found_tokens += record.found;
     first = std::min(first, record.arrival);
     last = std::max(last, record.last_token);
     ttft.push_back((record.first_token - record.arrival).ns());
@@ -136,6 +137,7 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer, c
 
   InferenceResult result;
   result.gpus = setup.gpus();
+  result.caches_prefixes = setup.kv_cache.prefix_caching;
   result.memory = memory_of(setup, requests, gpu_memory(cluster.topology, gpu), std::string{gpu.name});
   work::GroupCosts costs{cluster.topology,
                          cluster.routing,
@@ -156,6 +158,7 @@ InferenceResult run_inference(const Scenario& scenario, RunObserver* observer, c
     machine.simulator.set_progress_hook(serving_progress_hook, &progress, 100'000);
     observer->on_begin(machine.simulator);
   }
+  if (options.serving_observer != nullptr) serving.observe(*options.serving_observer);
   serving.start();
   if (scenario.simulation.until) {
     machine.simulator.run_until(*scenario.simulation.until);

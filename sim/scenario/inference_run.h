@@ -29,6 +29,8 @@ struct InferenceResult : RunStats {
   std::int64_t finished = 0;
   std::int64_t prompt_tokens = 0;  // of finished requests
   std::int64_t output_tokens = 0;
+  bool caches_prefixes = false;
+  std::int64_t found_tokens = 0;         // of these prompts, in the prefix cache
   Quantiles ttft;                        // arrival to first token
   Quantiles tpot;                        // (last - first token) / (tokens - 1), of answers of two tokens or more
   Quantiles itl;                         // each gap between tokens
@@ -41,6 +43,12 @@ struct InferenceResult : RunStats {
   double goodput = 0;         // requests per second that meet the targets
   double within_targets = 0;  // share of finished requests
   double cache_bytes_moved = 0;
+
+  // Share of prompts' tokens that the prefix cache held.
+  [[nodiscard]] double prefix_hit_rate() const {
+    return prompt_tokens > 0 ? static_cast<double>(found_tokens) / static_cast<double>(prompt_tokens) : 0;
+  }
+
   work::ServingMemory memory;
   std::vector<work::EngineReport> engines;
   work::StepParts parts{};  // of all engines
@@ -58,7 +66,8 @@ struct InferenceRunOptions {
   std::int64_t warm_up = 0;
   // Collectives that were run for other engines of the same library on this cluster; null: none.
   std::shared_ptr<work::GroupRuns> group_runs = nullptr;
-  const work::InferenceSetup* setup = nullptr;  // in place of the scenario's
+  const work::InferenceSetup* setup = nullptr;        // in place of the scenario's
+  work::ServingObserver* serving_observer = nullptr;  // hears of all steps and requests
 };
 
 // ConfigError where an engine does not fit its GPUs, with what it holds and what would fit.

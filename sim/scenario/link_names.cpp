@@ -7,6 +7,19 @@
 #include "sim/scenario/read_on.h"
 
 namespace weft::scenario {
+namespace {
+
+// Says how the cables are named that lie side by side from `from` to the device that `name` leads to; empty: no such.
+std::string parallel_cables(const std::string& name, DeviceId from, const net::Topology& topology) {
+  std::vector<std::string> cables;
+  for (const LinkId link : topology.out_links(from)) {
+    if (topology.name(link).starts_with(name + '#')) cables.push_back(topology.name(link));
+  }
+  if (cables.empty()) return {};
+  return fmt::format("{} cables lie side by side here, named '{}' to '{}'", cables.size(), cables.front(), cables.back());
+}
+
+}  // namespace
 
 std::optional<LinkId> find_link(std::string_view name, const net::Topology& topology) {
   const std::size_t arrow = name.find("->");
@@ -29,7 +42,9 @@ std::optional<LinkId> read_link(const ConfigNode& node, const net::Topology& top
   if (const auto link = find_link(name, topology)) return link;
   std::string note = "a link is written 'from->to', with the names that `weft topo` prints";
   const auto from = topology.find(std::string_view{name}.substr(0, name.find("->")));
-  if (from) {
+  if (const std::string cables = from ? parallel_cables(name, *from, topology) : std::string{}; !cables.empty()) {
+    note = cables;
+  } else if (from) {
     constexpr std::size_t kShown = 8;
     const auto links = topology.out_links(*from);
     note = fmt::format("links of '{}': ", topology.name(*from));

@@ -21,11 +21,12 @@ std::string obstacle(const Scenario& scenario) {
   if (simulation.fidelity != net::Fidelity::kPacket) return "only packet fidelity comes in parts";
   if (work.flows.empty() || !work.jobs.empty() || !work.collectives.empty()) return "only flows come in parts";
   if (!work.chains.triggers.empty()) return "triggers start flows";
-  if (scenario.cluster.packet.transport.uec) return "Ultra Ethernet's entropy values are of one part";
   if (work.options.size() > 1) return "a flow has options: several messages, READs or a transport of its own";
   if (simulation.shuffle_ties != 0) return "simulation.shuffle_ties wants one order of all events";
   if (simulation.until) return "simulation.until ends the run";
   if (!scenario.measure.series.empty()) return "measure.series samples";
+  const bool reads_between = scenario.measure.to || scenario.measure.from > Time{};
+  if (simulation.processes != nullptr && reads_between) return "measure.from or to reads all parts in between";
   const Faults& faults = scenario.faults;
   if (!faults.drops.empty() || !faults.pauses.empty() || !faults.cnps.empty() || !faults.downs.empty())
     return "faults are to come";

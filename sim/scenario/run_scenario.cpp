@@ -51,6 +51,7 @@ class ScenarioRun {
                   .packet = &scenario.cluster.packet,
                   .parts = parts,
                   .threads = scenario.simulation.threads,
+                  .processes = scenario.simulation.processes,
                   .packet_links = scenario.packet_part.links}},
         flows_{machine_, scenario.workload, scenario.simulation.seed},
         jobs_{machine_, scenario.workload.jobs, scenario.workload.flows.size()},
@@ -329,7 +330,7 @@ template <class Run>
 void copy_counts(const Run& run, RunResult& result) {
   result.hottest = run.hottest;
   result.makespan = run.makespan;
-  static_cast<RunStats&>(result) = run;
+  static_cast<RunStats&>(result) = static_cast<const RunStats&>(run);
   result.interrupted = run.interrupted;
 }
 
@@ -353,12 +354,18 @@ RunResult training_jobs_result(const Scenario& scenario, RunObserver* observer) 
   return result;
 }
 
-RunResult inference_result(const Scenario& scenario, RunObserver* observer) {
+RunResult inference_result(const Scenario& scenario, RunObserver* observer, work::ServingObserver* serving) {
   RunResult result;
-  result.inference = run_inference(scenario, observer);
+  result.inference = run_inference(scenario, observer, {.serving_observer = serving});
   copy_counts(*result.inference, result);
   result.notes = result.inference->notes;
   return result;
+}
+
+// Leaves what is not in parts to the first of several processes.
+void leave_to_the_first(const Scenario& scenario) {
+  const net::PartProcesses* const processes = scenario.simulation.processes;
+  if (processes != nullptr && processes->rank() > 0) throw net::ServedOthers{};
 }
 
 // In parts where the scenario allows it; once more in one, where it turns out that it does not.
@@ -374,16 +381,21 @@ RunResult network_result(const Scenario& scenario, RunObserver* observer, coll::
       if (observer != nullptr) observer->on_end();
     }
   }
+  leave_to_the_first(scenario);
   RunResult result = ScenarioRun{scenario, nullptr, observer, steps}.run();
+  if (scenario.simulation.processes != nullptr) result.notes.push_back("one of the processes did it all: " + choice.why_one);
   result.why_one_part = std::move(choice.why_one);
   return result;
 }
 
 RunResult result_of(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
-                    coll::StepObserver* steps) {
+                    coll::StepObserver* steps, work::ServingObserver* serving) {
+  const bool is_network =
+      !scenario.workload.training && scenario.workload.training_jobs.empty() && !scenario.workload.inference;
+  if (!is_network) leave_to_the_first(scenario);
   if (scenario.workload.training) return training_result(scenario, observer, operations);
   if (!scenario.workload.training_jobs.empty()) return training_jobs_result(scenario, observer);
-  if (scenario.workload.inference) return inference_result(scenario, observer);
+  if (scenario.workload.inference) return inference_result(scenario, observer, serving);
   RunResult result = network_result(scenario, observer, steps);
   if (observer != nullptr) observer->on_end();
   return result;
@@ -392,10 +404,10 @@ RunResult result_of(const Scenario& scenario, RunObserver* observer, work::Repla
 }  // namespace
 
 RunResult run_scenario(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations,
-                       coll::StepObserver* steps) {
+                       coll::StepObserver* steps, work::ServingObserver* serving) {
   const MemoryPhase running{"running the scenario"};
   const auto wall_begin = std::chrono::steady_clock::now();
-  RunResult result = result_of(scenario, observer, operations, steps);
+  RunResult result = result_of(scenario, observer, operations, steps, serving);
   result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_begin).count();
   return result;
 }

@@ -59,9 +59,12 @@ struct RunResult : RunStats {
   std::vector<std::string> notes;
 };
 
-// `operations` hears of every operation of a training step, `steps` of every slice of collectives that are not part of one.
+// With several processes (SimulationOptions::processes) it ends with net::ServedOthers in all but the first.
+// `operations` hears of every operation of a training step, `steps` of every slice of collectives that are not part of one,
+// `serving` of every step of engines.
 [[nodiscard]] RunResult run_scenario(const Scenario& scenario, RunObserver* observer = nullptr,
-                                     work::ReplayObserver* operations = nullptr, coll::StepObserver* steps = nullptr);
+                                     work::ReplayObserver* operations = nullptr, coll::StepObserver* steps = nullptr,
+                                     work::ServingObserver* serving = nullptr);
 
 // Highest resident memory of this process so far.
 [[nodiscard]] std::uint64_t peak_memory_bytes();

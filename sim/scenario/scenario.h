@@ -26,6 +26,10 @@
 #include "sim/scenario/packet_part.h"
 #include "sim/workloads/workload.h"
 
+namespace weft::net {
+class PartProcesses;  // part_processes.h
+}
+
 namespace weft::scenario {
 
 // All parameter groups of all layers, for profiles.
@@ -44,7 +48,9 @@ struct SimulationOptions {
   bool must_fit = true;  // a training step that does not fit its GPUs is refused
   // In how many parts packets of flows run side by side, at most; none: the scenario's load says (parts_choice.h).
   std::optional<int> partitions = {};
-  int threads = 1;  // not of the file: what one run may use; results do not depend on it
+  // Not of the file: what one run may use; results do not depend on them.
+  int threads = 1;
+  net::PartProcesses* processes = nullptr;  // each with parts of a fabric of packets; null: this one alone
 
   // All of it is packets, or a part.
   [[nodiscard]] bool has_packets() const { return net::has_packets(fidelity); }

@@ -17,6 +17,16 @@ bool is_whole_cluster(const ConfigNode& value) {
 
 ConfigNode without_cluster(const ConfigNode& scenario) { return without_key(without_key(scenario, "overrides"), kCluster); }
 
+bool changes_cluster(const ScenarioChange& change) { return change.path == kCluster || change.path.starts_with("cluster."); }
+
+// Its overrides moved into its cluster, so that a change of the cluster comes after them and not under them.
+ConfigNode with_overrides_inside(const ConfigNode& scenario) {
+  const std::optional<ConfigNode> cluster = scenario.find(kCluster);
+  const std::optional<ConfigNode> overrides = scenario.find("overrides");
+  if (!cluster || !overrides) return scenario;
+  return without_key(scenario, "overrides").with_value(kCluster, cluster_with(*cluster, overrides));
+}
+
 ConfigNode laid_together(const std::vector<ConfigNode>& layers) {
   ConfigNode scenario = layers.front();
   for (const ConfigNode& layer : layers | std::views::drop(1)) {
@@ -57,7 +67,9 @@ ConfigNode with_changes(const ConfigNode& scenario, const std::vector<ScenarioCh
   const auto last = std::ranges::find_if(changes.rbegin(), changes.rend(), names_cluster);
   if (last != changes.rend()) changed = without_cluster(changed).with_value(kCluster, last->value);
   for (const ScenarioChange& change : changes) {
-    if (!names_cluster(change)) changed = changed.with_value(change.path, change.value);
+    if (names_cluster(change)) continue;
+    if (changes_cluster(change)) changed = with_overrides_inside(changed);
+    changed = changed.with_value(change.path, change.value);
   }
   return changed;
 }

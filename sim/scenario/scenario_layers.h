@@ -35,7 +35,8 @@ struct ScenarioChange {
 // A whole cluster, not changes of one: a file, or a map with the cluster's own node or with what it extends.
 [[nodiscard]] bool names_cluster(const ScenarioChange& change);
 
-// All of them at once. The cluster comes first, the last that is named; the others follow in their order.
+// All of them at once. The cluster comes first, the last that is named; the others follow in their order. Changes of the
+// cluster are laid over what `overrides` of the scenario say.
 [[nodiscard]] ConfigNode with_changes(const ConfigNode& scenario, const std::vector<ScenarioChange>& changes);
 
 // The map of the cluster that `cluster` is or names, with `overrides` in it.

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/collectives/executor.h"
+#include "sim/collectives/nccl/settings.h"
 #include "sim/scenario/scenario.h"
+#include "sim/workloads/inference/inference.h"
 #include "sim/workloads/inference/step_times.h"
 
 namespace weft::scenario {
@@ -36,5 +39,17 @@ struct ServingStepResult {
 // Runs one step of the scenario's `inference`, whose requests and scheduler do not matter, but for `cuda_graph`. Of engines
 // that only decode or only prefill, it is those of the phase. ConfigError for a step that no engine takes.
 [[nodiscard]] ServingStepResult run_serving_step(const Scenario& scenario, const ServingStepSpec& spec);
+
+// How collectives of a step are run.
+struct StepRun {
+  std::uint64_t seed = 1;
+  coll::Grain grain = coll::Grain::kAuto;
+  coll::nccl::Settings nccl = {};
+};
+
+// Times of a step that runs `count` times in a row after a pause, as benchmarks have it: each at the clock that those before
+// it leave.
+[[nodiscard]] std::vector<Duration> repeat_serving_step(const net::Cluster& cluster, const work::InferenceSetup& setup,
+                                                        const ServingStepSpec& spec, int count, const StepRun& run);
 
 }  // namespace weft::scenario

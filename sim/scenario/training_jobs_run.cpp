@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/scenario/cluster_gpu.h"
+#include "sim/scenario/recompute_as_needed.h"
 #include "sim/workloads/kernels/kernel_times.h"
 #include "sim/workloads/replay/places.h"
 
@@ -34,11 +35,13 @@ TrainingJobsResult run_training_jobs(const Scenario& scenario, RunObserver* obse
   const std::vector<work::TrainingJob>& jobs = scenario.workload.training_jobs;
 
   TrainingJobsResult result;
+  std::vector<work::TrainingSetup> setups;
   std::vector<work::Program> programs;
   std::vector<ProgramJob> shared;
   programs.reserve(jobs.size());
   for (const work::TrainingJob& job : jobs) {
-    programs.push_back(work::training_program(job.setup, times, cluster.topology, false));
+    setups.push_back(with_needed_recomputation(scenario, job.setup));
+    programs.push_back(work::training_program(setups.back(), times, cluster.topology, false));
     work::unfold(programs.back());
     const ProgramRunOptions options = options_of(scenario, job);
     ProgramRunResult alone = run_program(cluster, programs.back(), options, observer);
@@ -63,7 +66,8 @@ TrainingJobsResult run_training_jobs(const Scenario& scenario, RunObserver* obse
       result.run.events += events;
     }
     together[i].clocks = std::move(shared[i].clocks);
-    job.together = training_figures(jobs[i].setup, cluster, programs[i], std::move(together[i]));
+    job.together = training_figures(setups[i], cluster, programs[i], std::move(together[i]));
+    if (jobs[i].setup.plan.recompute_as_needed) job.together.recomputed_layers = setups[i].plan.recompute_layers;
     check_memory(scenario, jobs[i].setup, job.together);
     const work::ReplayResult& replay = job.together.run.replay;
     job.mean_together = mean_of(replay.iterations);

@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/scenario/cluster_gpu.h"
+#include "sim/scenario/recompute_as_needed.h"
 #include "sim/scenario/step_program.h"
 #include "sim/workloads/model/flops.h"
 
@@ -17,8 +18,9 @@ std::string remedies(const work::TrainingSetup& setup) {
   std::string text;
   const auto add = [&](std::string_view idea) { text += fmt::format("{}{}", text.empty() ? "" : ", ", idea); };
   if (setup.plan.recompute == work::Recompute::kNone) add("recompute: selective");
-  if (setup.plan.recompute != work::Recompute::kFull) add("recompute: full (of some layers: recompute_layers)");
-  if (setup.plan.recompute_layers > 0) add("more of recompute_layers");
+  if (setup.plan.recompute != work::Recompute::kFull || setup.plan.recompute_layers > 0) {
+    add("recompute: as_needed (the fewest layers that fit)");
+  }
   if (setup.batch.micro > 1) add("a smaller batch.micro");
   if (setup.plan.tensor > 1 && !setup.plan.sequence_parallel) add("sequence_parallel: true");
   if (setup.plan.zero == 0 && setup.plan.data > 1) add("zero: 1");
@@ -82,11 +84,12 @@ void check_memory(const Scenario& scenario, const work::TrainingSetup& setup, Tr
   const MemoryParts& memory = result.memory;
   if (result.run.replay.iterations.empty() || memory.fits()) return;
   const std::string needs = fmt::format(
-      "rank {} needs {} (parameters {}, gradients {}, optimizer {}, activations {}) and {} for context and buffers, and {} has "
+      "{}rank {} needs {} (parameters {}, gradients {}, optimizer {}, activations {}) and {} for context and buffers, and {} "
+      "has "
       "{}",
-      memory.rank, gigabytes(memory.total()), gigabytes(memory.parameters), gigabytes(memory.gradients),
-      gigabytes(memory.optimizer), gigabytes(memory.activations), gigabytes(kReservedBytes),
-      cluster_gpu(scenario.cluster.topology, "a training step").name, gigabytes(memory.capacity));
+      setup.plan.recompute_as_needed ? "with every layer recomputed, " : "", memory.rank, gigabytes(memory.total()),
+      gigabytes(memory.parameters), gigabytes(memory.gradients), gigabytes(memory.optimizer), gigabytes(memory.activations),
+      gigabytes(kReservedBytes), cluster_gpu(scenario.cluster.topology, "a training step").name, gigabytes(memory.capacity));
   if (scenario.simulation.must_fit) {
     throw ConfigError(fmt::format("out of memory: {}\n  note: what would help: {}", needs, remedies(setup)));
   }
@@ -128,12 +131,35 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
   return result;
 }
 
+namespace {
+
+// Operations may overlap otherwise than in the order of issue: where the step does not fit, one layer more.
+TrainingResult run_as_needed(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
+                             work::ReplayObserver* operations, std::shared_ptr<work::GroupRuns> group_runs) {
+  const std::int64_t most = work::most_layers_of_a_chunk(setup);
+  std::int64_t layers = fewest_recomputed_layers(scenario, setup);
+  const auto run = [&](work::ReplayObserver* hears) {
+    return run_training(scenario, recomputing(setup, layers), observer, hears, group_runs);
+  };
+  TrainingResult result = run(nullptr);
+  while (!result.run.interrupted && !result.memory.fits() && layers < most) {
+    ++layers;
+    result = run(nullptr);
+  }
+  if (operations != nullptr && !result.run.interrupted) result = run(operations);
+  result.recomputed_layers = layers;
+  return result;
+}
+
+}  // namespace
+
 TrainingResult run_training(const Scenario& scenario, RunObserver* observer, work::ReplayObserver* operations) {
   return run_training(scenario, *scenario.workload.training, observer, operations);
 }
 
 TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
                             work::ReplayObserver* operations, std::shared_ptr<work::GroupRuns> group_runs) {
+  if (setup.plan.recompute_as_needed) return run_as_needed(scenario, setup, observer, operations, std::move(group_runs));
   const net::Cluster& cluster = scenario.cluster;
   std::vector<std::string> notes;
   const work::Program program = step_program(scenario, setup, notes);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ struct TrainingResult {
   std::int64_t gpus = 0;
   double bubble_share = 0;
   std::size_t leaders = 0;
+  std::optional<std::int64_t> recomputed_layers = {};  // of each chunk, as `recompute: as_needed` found
   std::vector<std::string> notes;
 };
 

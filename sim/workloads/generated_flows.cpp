@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/core/config/quantity.h"
 #include "sim/core/error.h"
 #include "sim/core/used_files.h"
 #include "sim/network/infiniband_reader.h"
@@ -234,10 +235,11 @@ void read_incast(ParamReader& workload, const WorkloadContext& context, Workload
   ParamReader section = workload.map("incast");
   const std::vector<DeviceId>& all = context.topology.endpoints();
   const auto many = static_cast<std::int64_t>(all.size());
-  // A number draws that many anew each time; a list names them.
+  // A number draws that many anew each time; a list or a range names them.
   std::int64_t drawn = 0;
   std::vector<DeviceId> named;
-  if (const auto senders = section.node().find("senders"); senders && senders->is_scalar() && senders->scalar() != "all") {
+  if (const auto senders = section.node().find("senders");
+      senders && senders->is_scalar() && parse_integer(senders->scalar())) {
     drawn = section.required<std::int64_t>("senders", between(std::int64_t{1}, std::max<std::int64_t>(1, many - 1)));
   } else {
     named = read_hosts(section, "senders", context.topology);

@@ -23,6 +23,22 @@ void set_load(Operation& op, const PowerLoad& load) {
 
 PowerLoad load_of(const Operation& op) { return {.tensor = op.tensor_share / 255.0, .memory = op.memory_share / 255.0}; }
 
+std::int64_t peak_in_order(const Program& program) {
+  std::int64_t most = 0;
+  for (const RankProgram& rank : program.programs) {
+    std::int64_t held = rank.resident.total();
+    std::int64_t released = 0;  // as the operation ends
+    OpIndex op = 0;
+    for (const MemoryChange& change : rank.memory) {
+      if (change.op != op) held += std::exchange(released, 0);
+      op = change.op;
+      (change.bytes > 0 ? held : released) += change.bytes;
+      most = std::max(most, held);
+    }
+  }
+  return most;
+}
+
 namespace {
 
 // Its place in `names`, appended where it is new. Programs have some dozens of names, asked for in runs.

@@ -156,6 +156,9 @@ struct Program {
   }
 };
 
+// Returns the bytes of the rank that holds most if operations start and end in the order in which they are issued.
+[[nodiscard]] std::int64_t peak_in_order(const Program& program);
+
 // Builds a RankProgram operation by operation.
 class RankProgramBuilder {
  public:

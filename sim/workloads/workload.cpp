@@ -219,7 +219,8 @@ Workload read_workload(const ConfigNode& node, const WorkloadContext& context, D
   }
   if (reader.has("inference")) {
     ParamReader inference = reader.map("inference");
-    workload.inference = read_inference(inference, context.topology.endpoints().size());
+    workload.inference = read_inference(inference, context.topology.endpoints().size(),
+                                        context.topology.gpu(context.topology.endpoints().front()));
     reader.finish();
     return workload;
   }

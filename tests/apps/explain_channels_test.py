@@ -1,11 +1,7 @@
 """What `weft explain channels` promises: NCCL's own words for its channels, from clusters and from files of a real node."""
 
-import argparse
 import json
-import pathlib
 import re
-import sys
-import unittest
 
 import commands_test
 
@@ -103,13 +99,5 @@ class ExplainChannels(commands_test.Commands):
             self.assertEqual(done.stdout, "", arguments)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program", type=pathlib.Path, help="the weft that was built")
-    arguments, rest = parser.parse_known_args()
-    commands_test.PROGRAM = str(arguments.program.resolve())
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    commands_test.main()

@@ -364,6 +364,31 @@ class UltraEthernet(unittest.TestCase):
         # The last senders have a packet or two in flight when the queue is empty, and leave the link idle between them.
         self.assertLess(last, 1.10 * (bound + trims * 5.12))
 
+    def test_destinations_grant_credit(self):
+        first_packet = 2000 + 2 * self.PACKET_NS
+        bound = (32 * 1000 - 1) * self.PACKET_NS + first_packet
+        round_of_turns = 32 * 4 * self.PACKET_NS / 0.99
+        credited, marked = flows("rccc_incast"), flows("rccc_incast", "--set", "cluster.fabric.transport.congestion_control=nscc")
+        ends = [flow["fct_ns"] for flow in credited]
+        trims = sum(flow["retransmitted"] for flow in credited)
+        # Each packet time 32 come. The queue takes 32 + 21 + 1, and trims 11 in the second, 31 in the third. These 42 headers have left
+        # when the third begins and 42 x 5.12 ns are over. That is 1455 ns, and 3010 ns later 31 sources have stopped: after 56 packets
+        # at most; the last, whose first header is among 32 more, after 58. Of what is granted the time of headers takes its share.
+        unasked = 31 * 56 + 58
+        self.assertLessEqual(trims, (unasked - 54) / (1 - 5.12 / self.PACKET_NS))
+        self.assertGreater(trims, 32 * 52 - 54 - 52)
+        self.assertGreaterEqual(max(ends), bound)
+        self.assertLess(max(ends), bound / 0.99 + trims * 5.12)
+        self.assertLess(max(ends) - min(ends), 2 * round_of_turns)
+        self.assertLess(mean(ends), max(ends))
+        self.assertLess(mean([flow["fct_ns"] for flow in marked]), mean(ends))
+
+        def queue(*arguments):
+            port, = (port for port in result("rccc_incast", *arguments)["ports"] if port["name"] == "switch0->h0")
+            return port["peak_queue_bytes"]
+        self.assertLessEqual(queue(), 2000)
+        self.assertGreater(queue("--set", "cluster.fabric.transport.congestion_control=nscc"), 10_400)
+
     def test_triggers_chain_flows(self):
         chain = flows("uec_chain")
         each = 1001 * self.PACKET_NS + 2000

@@ -53,6 +53,7 @@ FILES = {
     "model.yaml": "{name: tiny, layers: 2, hidden: 256, heads: 4, kv_heads: 4, head_dim: 64, ffn: 512, vocab: 1000}\n",
     "serve.yaml": "cluster: cluster.yaml\nworkload: {inference: {model: model.yaml, requests: {trace: requests.csv}}}\n",
     "requests.csv": "0.0,10,10\n",
+    "bench.json": '{"completed": 1, "request_throughput": 1.0, "total_token_throughput": 20.0, "output_throughput": 10.0}\n',
     "background.yaml": "cluster: cluster.yaml\nworkload: {background: {cdf_file: sizes.txt, load: 1 %, until: 10 us}}\n",
     "sizes.txt": "0 0\n1000 100\n",
     "sizes.csv": "0,4K,4K,4K\n" * 4,
@@ -82,6 +83,7 @@ CASES = [
     ("run", ["run.yaml", *COST], ["run.yaml", "base.yaml", "flows.txt", *HARDWARE, *BOOKS], [*RESULTS, "--series", "--write-goal"]),
     ("run", ["step.yaml"], ["step.yaml", "model.yaml"], [*RESULTS, "--write-goal"]),
     ("run", ["serve.yaml"], ["requests.csv"], ["--json"]),
+    ("run", ["serve.yaml", "--measured", "bench.json"], ["bench.json"], ["--json"]),
     ("run", ["background.yaml"], ["sizes.txt"], ["--json"]),
     ("run", ["run.yaml", "--profile", "other_profile.yaml"], ["other_profile.yaml"], ["--json"]),
     ("collective", ["all_reduce", "-c", "cluster.yaml", "-b", "1M", "-e", "1M", "--msccl", "algorithm.xml"],
@@ -130,7 +132,7 @@ FOLDERS = [
 ]
 
 # FILE and DIR options of the help; inputs, and outputs by where they are tried.
-INPUTS = {"--prices", "--failures", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "--sizes",
+INPUTS = {"--prices", "--failures", "--power", "--profile", "--cluster", "--clusters", "--msccl", "--model", "--topo-xml", "--perftest", "--sizes", "--measured",
           "SCENARIO", "TRACES", "FILES", "JOB", "MEASUREMENTS", "RESULT", "SWEEP", "cluster", "file", "files"}
 FOLDER_OUTPUTS = {"--out", "--report", "--write-chakra"}
 # Named by an option that these commands refuse.

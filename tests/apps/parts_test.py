@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """A fabric of packets in parts on several threads (docs/packet_fidelity.md, `partitions`): all results are the same on any number of
-threads, and agree with those of one part. A run that parts cannot do is done in one part, with that one's digest.
+threads and of processes, and agree with those of one part. A run that parts cannot do is done in one part, with that one's digest.
 
-    parts_test.py [--threads 1,2,4] ROOT WEFT
+    parts_test.py [--threads 1,2,4] [--mpi MPIRUN] ROOT WEFT
 """
 import argparse
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+
+import open_mpi
+import patience
 
 FAT_TREE = "nodes: 16, fabric: {type: fat_tree, k: 4"
 LEAVES = "nodes: 16, fabric: {type: leaf_spine, leaf_ports: 6, spines: 2"
@@ -34,6 +39,11 @@ CASES = [
      CROWD, 0.3),
     ("leaf and spine, free ACKs", LEAVES, f"routing: ecmp, {PFC}, transport: {{acks: free, window: 60 kB}}", CROWD, 0.03),
     ("dragonfly", DRAGONFLY, "routing: ecmp, transport: {acks: packets}", SPREAD, 0.03),
+    ("Ultra Ethernet that trims", FAT_TREE, "switch: {queue_limit: 40 kB, trimming: true}, transport: {type: uec}", CROWD, 0.1),
+    ("Ultra Ethernet's credits", FAT_TREE, "switch: {queue_limit: 40 kB, trimming: true}, transport: {type: uec, congestion_control: rccc}",
+     CROWD, 0.1),
+    ("Ultra Ethernet in order", LEAVES, "switch: {queue_limit: 60 kB, trimming: true}, ecn: {kmin: 15 kB, kmax: 45 kB, pmax: 100 %}, "
+     "transport: {type: uec, delivery_mode: rod}", CROWD, 0.3),
     ("dragonfly, Valiant", DRAGONFLY, "routing: valiant, transport: {acks: packets, reliability: none}", SPREAD, 0.05),
 ]
 FALLS_BACK = [
@@ -51,21 +61,43 @@ def scenario(folder, fabric, rest, traffic):
 
 
 class Runs:
-    def __init__(self, weft):
+    def __init__(self, weft, mpirun):
         self.weft = weft
+        self.mpirun = mpirun
         self.failures = []
 
-    def run(self, path, partitions, threads):
+    def run(self, path, partitions, threads, processes=1):
         """The result without what tells of the machine, and the number of parts that it ran in."""
-        command = [self.weft, "run", path, "--set", f"simulation.partitions={partitions}", "-j", str(threads), "--quiet", "--json", "-"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 1):  # 1: flows were aborted
-            sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}{done.stdout}")
-        result = json.loads(done.stdout)
+        written = path.with_name("result.json")
+        command = [self.weft, "run", str(path), "--set", f"simulation.partitions={partitions}", "-j", str(threads), "--quiet",
+                   "--json", str(written)]
+        written.unlink(missing_ok=True)
+        if processes > 1:
+            self.launch([self.mpirun, "--oversubscribe", "-np", str(processes), *command], written)
+        else:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode not in (0, 1):  # 1: flows were aborted
+                sys.exit(f"{' '.join(command)}\n{done.stderr}{done.stdout}")
+        result = json.loads(written.read_text(encoding="utf-8"))
         parts = result["parts"]
         for name in ("wall_s", "peak_memory_bytes", "command", "command_line", "date", "configuration", "parts"):
             result.pop(name, None)
         return result, parts
+
+    def launch(self, command, written):
+        """Open MPI may hang or make a status of its own where one process ends with 1, so the file tells; up to three tries."""
+        for _ in range(3):
+            launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                                        env=open_mpi.environment())
+            try:
+                open_mpi.wait(launcher, patience.seconds(60))
+            except subprocess.TimeoutExpired:
+                os.killpg(launcher.pid, signal.SIGKILL)
+                launcher.wait()
+                print(f"no end within a minute: {' '.join(command)}", flush=True)
+            if written.exists():
+                return
+        sys.exit(f"no result: {' '.join(command)}")
 
     def expect(self, true, text):
         if not true:
@@ -80,12 +112,13 @@ def mean_fct(result):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", default="1,2,3,4,8,16")
+    parser.add_argument("--mpi")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("root")
     parser.add_argument("weft")
     arguments = parser.parse_args()
     threads = [int(number) for number in arguments.threads.split(",")]
-    runs = Runs(arguments.weft)
+    runs = Runs(arguments.weft, arguments.mpi)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for case, fabric, rest, traffic, tolerance in CASES:
@@ -96,6 +129,8 @@ def main():
             runs.expect(parts > 1, f"{case}: it did not run in parts")
             for number in threads[1:]:
                 runs.expect(runs.run(path, 64, number)[0] == first, f"{case}: -j {number} has another result than -j {threads[0]}")
+            for processes in (2, 3) if arguments.mpi else ():
+                runs.expect(runs.run(path, 64, 1, processes)[0] == first, f"{case}: {processes} processes have another result than one")
             off = abs(mean_fct(first) / mean_fct(one) - 1)
             runs.expect(off <= tolerance, f"{case}: the mean completion is {100 * off:.2f} % from that of one part")
             runs.expect([flow["bytes"] for flow in first["flows"]] == [flow["bytes"] for flow in one["flows"]], f"{case}: other bytes")
@@ -109,6 +144,12 @@ def main():
             again, parts = runs.run(path, 64, 2)
             runs.expect(parts == 1, f"{case}: it ran in {parts} parts")
             runs.expect(one == again, f"{case}: another result than in one part")
+            if arguments.mpi:
+                together, _ = runs.run(path, 64, 1, 2)
+                note = [warning for warning in together["warnings"] if "one of the processes did it all" in warning]
+                runs.expect(len(note) == 1, f"{case}: it is not said that one process did it all")
+                together["warnings"].remove(note[0])
+                runs.expect(one == together, f"{case}: two processes have another result than one part")
     for failure in runs.failures:
         print(failure)
     return 1 if runs.failures else 0

@@ -64,9 +64,9 @@ def budget_is_kept(weft, root, search, budget):
     seconds = time.monotonic() - begin
     assert seconds <= budget + patience.seconds(5), f"a budget of {budget} s took {seconds:.1f} s"
     assert f"the budget ended the search ({budget} s)" in output, output
-    # Its own clock says the same.
+    # Its own clock says the same, rounded to a tenth of a second.
     said = float(re.search(r"wall ([0-9.]+) s", output).group(1))
-    assert budget <= said <= seconds, (budget, said, seconds)
+    assert budget - 0.05 <= said <= seconds + 0.05, (budget, said, seconds)
     assert re.search(r"\d+ s  \d+ plans simulated, \d+ wait", search.drawn), search.drawn[-500:]
 
 

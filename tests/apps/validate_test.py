@@ -253,6 +253,15 @@ class CalibrateTest(Test):
         first = self.calibrate(*self.FIT[:-1], "-").stdout
         self.assertEqual(first, self.calibrate(*self.FIT[:-1], "-").stdout)
 
+    def test_a_value_at_the_end_of_its_range_is_an_error_with_advice(self):
+        self.write("log.txt", log({512 * MIB: 800.0}))  # twice as fast as the links
+        fit = ["--fit", "network.nvlink4.efficiency", "--sizes", "512M", "-o", "fitted.yaml"]
+        done = self.calibrate(*fit, status=2)
+        self.assertRegex(done.stderr, r"error: network.nvlink4.efficiency ends at the upper end of its range, 1: .*\n +--keep-bounds ")
+        self.assertFalse((self.folder / "fitted.yaml").exists())
+        self.assertIn("warning: network.nvlink4.efficiency ends at the upper end", self.calibrate(*fit, "--keep-bounds").stderr)
+        self.weft("check", "fitted.yaml")
+
     def test_bad_input_exits_with_2_and_writes_nothing(self):
         self.write("log.txt", log({MIB: 30.0, 64 * MIB: 300.0}))
         good = ["--fit", "network.nvlink4.efficiency", "--sizes", "64M", "-o", "fitted.yaml"]

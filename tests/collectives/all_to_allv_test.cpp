@@ -122,6 +122,7 @@ TEST(AllToAllvTest, EqualSizesTakeTheTimeOfAnAllToAll) {
   std::vector<std::string> names = exchanges();
   names.emplace_back();  // NCCL's choice
   for (const std::string& name : names) {
+    if (name == "nccl_copy_engine") continue;  // has no sizes by pair
     for (const std::int64_t each : {1024, 65536, 4 << 20}) {
       const CollectiveResult even =
           run(topology, {.kind = Collective::kAllToAll, .bytes = Bytes{4 * each}, .element_size = 1}, name);

@@ -137,7 +137,8 @@ def check_versions(tree):
     """The version stands in several places."""
     found = {}
     for name, pattern in (("CMakeLists.txt", r"project\(Weft VERSION ([\d.]+)"), ("CITATION.cff", r"(?m)^version: ([\d.]+)"),
-                          ("CHANGELOG.md", r"(?m)^## ([\d.]+)"), ("validate/measure/CMakeLists.txt", r"project\(WeftMeasure VERSION ([\d.]+)")):
+                          ("CHANGELOG.md", r"(?m)^## ([\d.]+)"), ("validate/measure/CMakeLists.txt", r"project\(WeftMeasure VERSION ([\d.]+)"),
+                          ("validate/measure/serving.py", r'(?m)^VERSION = "([\d.]+)"')):
         if name in tree.known and (match := re.search(pattern, repository.text(tree.root, name))):
             found[name] = match.group(1)
     first = next(iter(found.values()), None)

@@ -10,7 +10,7 @@ import re
 
 import repository
 
-OBJECT = re.compile(r"^const (Registration<\w+>|TraceFormat|TraceWriter|MeasurementFormat|PointKind) (?:\w+::)*(\w+)\s*\{", re.M)
+OBJECT = re.compile(r"^const (Registration<\w+>|TraceFormat|TraceWriter|MeasurementFormat|ServerFormat|PointKind) (?:\w+::)*(\w+)\s*\{", re.M)
 LISTED = re.compile(r"^WEFT_\w+\((\w+)\)", re.M)
 GOOGLE_TEST = re.compile(r"^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.M)
 

@@ -21,6 +21,7 @@ using test::log_of;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 const std::string kTruth =
@@ -71,6 +72,29 @@ TEST(CalibrateTest, RecoversTheParametersOfTheMachineThatWasMeasured) {
   ASSERT_THAT(result.held_out, SizeIs(1));
   EXPECT_EQ(result.held_out[0].errors.points, 4u);
   EXPECT_LT(result.held_out[0].errors.max, 5e-3);
+  EXPECT_EQ(result.held_out[0].before.points, 4u);
+  EXPECT_GT(result.held_out[0].before.max, 0.05);
+  for (const std::string& warning : result.warnings) EXPECT_THAT(warning, Not(HasSubstr("met worse")));
+}
+
+TEST(CalibrateTest, HeldOutRowsThatAreMetWorseAreToldOf) {
+  Measurement trained = measured_on(four_gpus(kTruth), log_of("all_reduce", kSizes));
+  trained.file = "trained.txt";
+  Measurement other = measured_on(four_gpus(), log_of("all_gather", kSizes));  // as the profile has it
+  other.file = "other.txt";
+  CalibrationOptions options = kBoth;
+  options.train = {"trained*"};
+  const CalibrationResult result = fit({trained, other}, options);
+  EXPECT_THAT(result.warnings, Contains(HasSubstr("held-out rows of other.txt are met worse than before the fit")));
+}
+
+TEST(CalibrateTest, LogsAreNamedWhereNoneMatches) {
+  Measurement log = log_of("all_reduce", kSizes);
+  log.file = "logs/all_reduce.txt";
+  CalibrationOptions options = kBoth;
+  options.train = {"all_reduce"};
+  EXPECT_THAT(calibration_error_of({log}, options), HasSubstr("no log matches all_reduce"));
+  EXPECT_THAT(calibration_error_of({log}, options), HasSubstr("logs: all_reduce.txt; * stands for any part of a name"));
 }
 
 TEST(CalibrateTest, RecoversOneParameterFromSeveralCollectives) {
@@ -198,7 +222,7 @@ TEST(CalibrateTest, TellsThatARangeEnds) {
   for (NcclTestsRow& row : log.log.rows) row.out_of_place->time_us /= 2;
   const CalibrationResult result = fit({log}, options_of({"network.nvlink4.efficiency"}, {512_MiB}));
   EXPECT_TRUE(result.fits[0].parameters[0].at_max);
-  EXPECT_THAT(result.warnings, Contains(HasSubstr("ends at the upper end of its range, 1")));
+  EXPECT_THAT(result.at_ends, ElementsAre(HasSubstr("network.nvlink4.efficiency ends at the upper end of its range, 1: ")));
 }
 
 TEST(CalibrateTest, LogsTakenWithDebugOutputAreNotFittedTo) {

@@ -17,19 +17,23 @@ TEST(PredictPointsTest, IsTheSameTwice) {
   EXPECT_EQ(predict_points(four_gpus(), log, {}).digest, predict_points(four_gpus(), log, {}).digest);
 }
 
-TEST(KernelPointsTest, KeepsKernelsOfTheRecordSetThatOutlastTheLaunch) {
+TEST(KernelPointsTest, KeepsKernelsOfTheRecordSetHoweverShortUnlessTheHostShows) {
   PointLog log = log_with(gemm(4096, 200));
   log.points[0].record_set = "quick";
   log.points.push_back(gemm(8192, 1500));
   log.points[1].record_set = "full";
   log.points.push_back(gemm(256, 6));
   log.points[2].record_set = "quick";
+  log.points.push_back(gemm(512, 6));  // issued one by one, 4 us each
+  log.points[3].record_set = "quick";
+  log.points[3].host_us = 4;
   const Profile profile = four_gpus().profile;
   const KernelLog quick = kernel_log_of(log, profile, "quick");
-  ASSERT_EQ(quick.kernels.size(), 1U);
+  ASSERT_EQ(quick.kernels.size(), 2U);
   EXPECT_EQ(quick.gpu, "h200_sxm");
   EXPECT_DOUBLE_EQ(*quick.kernels[0].us, 200 - 1.7);  // less the gap
-  EXPECT_EQ(kernel_log_of(log, profile, "").kernels.size(), 2U);
+  EXPECT_DOUBLE_EQ(*quick.kernels[1].us, 6 - 1.7);
+  EXPECT_EQ(kernel_log_of(log, profile, "").kernels.size(), 3U);
   EXPECT_NE(quick.digest, digest_of(log, "full"));
 }
 

@@ -41,6 +41,10 @@ TEST(UecReaderTest, ReadsItsKeys) {
   EXPECT_EQ(cluster.packet.transport.congestion, nullptr);
   EXPECT_EQ(cluster.packet.switches.trim_size, 80_B);
   EXPECT_EQ(cluster.packet.switches.trim_priority, 6);
+  const auto credited = load(uec_hosts("transport: {type: uec, congestion_control: {type: rccc, nscc: {gamma: 0.5}}}"));
+  EXPECT_TRUE(credited.packet.transport.congestion->needs().credits);
+  EXPECT_TRUE(load(uec_hosts("llr: true")).packet.link_retry);
+  EXPECT_FALSE(load(uec_hosts("llr: false")).packet.link_retry);
   const auto ordered = load(uec_hosts("transport: {type: uec, delivery_mode: rod}, routing: ecmp"));
   EXPECT_EQ(ordered.packet.transport.reliability, Reliability::kGoBackN);
   EXPECT_EQ(ordered.routing, "ecmp");
@@ -61,6 +65,18 @@ TEST(UecReaderTest, RefusesWhatContradictsIt) {
        "transport.entropy_values: has no effect on reliable ordered");
   only("transport: {type: uec}, routing: ecmp", "routing: a flow has one path with 'ecmp'");
   only("transport: {type: uec, delivery_mode: rudi}", "transport.delivery_mode: unknown value 'rudi'");
+  only("transport: {congestion_control: rccc}",
+       "transport.congestion_control: destinations grant credit with Ultra Ethernet's transport only");
+  only("transport: {type: uec, delivery_mode: rod, congestion_control: rccc}",
+       "transport.congestion_control: destinations grant no credit to reliable ordered delivery");
+  only("transport: {type: uec, congestion_control: {type: rccc, credit_rate: 101 %}}", "congestion_control.credit_rate");
+  only("transport: {type: uec, congestion_control: {type: rccc, nscc: {gama: 0.5}}}",
+       "unknown key 'gama' in cluster.fabric.transport.congestion_control.nscc");
+  EXPECT_NE(load_errors(
+                "{nodes: 4, node: {type: host}, fabric: {type: single_switch, llr: true, link: {type: infiniband, rate: ndr}}}")
+                .at(0)
+                .find("llr: is of Ethernet's links; those of this fabric are of type 'infiniband'"),
+            std::string::npos);
   only("routing: entropy", "routing: packets have entropy values with Ultra Ethernet's transport only");
   only("switch: {trimming: true, queue_limit: 1 MB}", "switch.trimming: the receivers of this transport do not answer");
   only("transport: {type: uec}, switch: {trimming: true}", "switch.trimming: has no effect where queues have no limit");

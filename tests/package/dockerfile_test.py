@@ -22,9 +22,12 @@ class Dockerfile(unittest.TestCase):
                 for path in rest.split()[:-1]:
                     self.assertTrue((ROOT / path).exists(), path)
 
-    def test_stages_that_are_copied_from_exist_and_are_debian_12(self):
+    def test_stages_that_are_copied_from_exist_and_are_debian_12_or_cuda(self):
         stages = [re.fullmatch(r"(\S+) AS (\S+)", rest).groups() for name, rest in STEPS if name == "FROM"]
-        self.assertEqual({image.partition("-")[0] for image, _ in stages}, {"debian:12"})
+        images = {stage: image.partition("-")[0] for image, stage in stages}
+        self.assertEqual(images.pop("measure"), images.pop("cuda"))  # the libraries that the runner was built with
+        self.assertEqual(set(images.values()), {"debian:12"})
+        self.assertEqual(stages[-1][1], "runtime")  # what `docker build` makes unless told
         for name, rest in STEPS:
             if name == "COPY" and rest.startswith("--from="):
                 self.assertIn(rest.split()[0].removeprefix("--from="), [stage for _, stage in stages])
@@ -43,7 +46,7 @@ class Dockerfile(unittest.TestCase):
         script = (ROOT / "tools/package.sh").read_text(encoding="utf-8")
         self.assertIn("name=weft-$version-linux-$(uname -m)", script)
         self.assertIn("out=$PWD/build/packages", script)
-        copied = next(rest for name, rest in STEPS if name == "COPY" and rest.startswith("--from="))
+        copied = next(rest for name, rest in STEPS if name == "COPY" and rest.startswith("--from=build"))
         self.assertTrue(pathlib.PurePath("/weft/build/packages/weft-0.2.0-linux-x86_64.tar.gz").match(copied.split()[1]))
 
 

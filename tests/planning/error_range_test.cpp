@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <regex>
 #include <string>
@@ -88,6 +89,30 @@ TEST(ErrorRangeTest, TheErrorOfStepsIsThatOfThePublishedOnes) {
   const double mean = std::stod(found[1]) / 100;
   EXPECT_GE(kPublishedStepError, mean);
   EXPECT_LT(kPublishedStepError, mean + 0.01) << "rounded up to whole per cent";
+}
+
+// As docs/cost_and_power.md and the planner's tutorial say.
+TEST(ErrorRangeTest, MoreThanHalfOfThePublishedRowsLieWithinItAndNineInTenWithinAQuarter) {
+  std::ifstream file{WEFT_SOURCE_DIR "/validate/published/results.md"};
+  const std::regex error_of_row{R"(\| ([+-][0-9.]+)% \|)"};
+  int rows = 0;
+  int within = 0;
+  int within_quarter = 0;
+  double largest = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::smatch found;
+    if (!std::regex_search(line, found, error_of_row)) continue;
+    const double error = std::abs(std::stod(found[1])) / 100;
+    ++rows;
+    largest = std::max(largest, error);
+    within += error <= kPublishedStepError ? 1 : 0;
+    within_quarter += error <= 0.25 ? 1 : 0;
+  }
+  EXPECT_EQ(rows, 168);
+  EXPECT_GE(kWorstStepError, largest);
+  EXPECT_LT(kWorstStepError, largest + 0.01) << "rounded up to whole per cent";
+  EXPECT_GT(within, rows / 2);
+  EXPECT_GE(within_quarter, 0.9 * rows);
 }
 
 }  // namespace

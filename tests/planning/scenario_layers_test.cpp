@@ -113,6 +113,16 @@ TEST_F(ScenarioLayersTest, WhatIsSaidBesideTheNewClusterOrOverItIsAboutIt) {
             5U);
 }
 
+// `overrides` of the file say 2 nodes.
+TEST_F(ScenarioLayersTest, AChangeOfTheClusterIsLaidOverTheOverridesOfTheFile) {
+  const scenario::Scenario changed = load("of_first.yaml", {{"cluster.nodes", "4"}});
+  EXPECT_EQ(changed.cluster.topology.host_count(), 4U);
+  EXPECT_EQ(changed.cluster.nccl.at("ALGO"), "Tree") << "what is not changed stays";
+  EXPECT_EQ(load("inline.yaml", {{"cluster.nodes", "4"}}).cluster.topology.host_count(), 4U);
+  EXPECT_EQ(load("of_first.yaml", {{"cluster", "{nodes: 4}"}}).cluster.topology.host_count(), 4U);
+  EXPECT_EQ(load("of_first.yaml", {{"cluster.nodes", "4"}, {"overrides.nodes", "5"}}).cluster.topology.host_count(), 5U);
+}
+
 // A map without a node is none: it changes the cluster there is.
 TEST_F(ScenarioLayersTest, PartOfAClusterIsLaidOverTheOneThereIs) {
   write("part.yaml", "extends: inline.yaml\ncluster: {nccl: {PROTO: LL}}\n");

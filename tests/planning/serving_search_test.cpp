@@ -175,6 +175,11 @@ TEST(ServingSearchTest, EnginesAreToldThePlan) {
   EXPECT_NE(commands[1].lines[0].find("--tp-size 8 --enable-dp-attention --dp-size 4 --ep-size 8"), std::string::npos);
   EXPECT_NE(commands[1].lines[1].find("--disaggregation-mode decode"), std::string::npos);
   EXPECT_NE(commands[2].lines[0].find("--tp_size 8 --ep_size 8"), std::string::npos);
+  // 64 sequences and 2048 tokens of the engine: of each of vLLM's 4 replicas and of TensorRT-LLM's 8 GPUs its share, of SGLang
+  // all.
+  EXPECT_NE(commands[0].lines[1].find("--max-num-seqs 16 --max-num-batched-tokens 512"), std::string::npos);
+  EXPECT_NE(commands[1].lines[1].find("--max-running-requests 64"), std::string::npos);
+  EXPECT_NE(commands[2].lines[1].find("--max_batch_size 8 --max_num_tokens 256"), std::string::npos);
 }
 
 TEST(ServingSearchTest, AModelThatNoEngineHoldsIsRefused) {

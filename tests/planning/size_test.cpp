@@ -114,6 +114,21 @@ TEST(SizeTest, MoneyEndsTheSearchShortOfTheDeadline) {
   EXPECT_THROW(sized(question), ConfigError);
 }
 
+// A thousandth of a second takes millions of nodes, and a cluster has 200,000 at most.
+TEST(SizeTest, ADeadlineThatTakesMoreNodesThanThereCanBeIsAnErrorThatSaysSo) {
+  SizeQuestion question = small_question();
+  question.deadline = LongTime::from_seconds(1e-3);
+  try {
+    static_cast<void>(sized(question));
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.diagnostics().front().message.find("--within: "), 0U) << error.what();
+    EXPECT_NE(error.diagnostics().front().message.find("its file cannot have so many"), std::string::npos) << error.what();
+  }
+  question.capital_usd = 500'000;
+  EXPECT_EQ(sized(question).limit, "money");
+}
+
 TEST(SizeTest, PowerLimitsLikeMoney) {
   SizeQuestion question = small_question();
   question.gpus = 64;

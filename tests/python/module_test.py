@@ -81,6 +81,27 @@ class EachFunctionIsItsCommand(unittest.TestCase):
         self.assertEqual(weft.serving_step("llama3_8b", where, phase="decode", batch=8, context=1024, tensor=4).digest, decode.digest)
         with self.assertRaisesRegex(weft.ConfigError, "phase: unknown value 'prefil'"):
             weft.step("llama3_8b", where, phase="prefil", context=8)
+        small = weft.step("llama3_8b", where, phase="decode", batch=8, context=1024, tensor=4, weights="fp8", kv_cache="fp8")
+        self.assertEqual(small.rows(), command("step", "--model", "llama3_8b", "-c", where, "--phase", "decode", "--batch", 8, "--context",
+                                               1024, "--tensor", 4, "--weights", "fp8", "--kv-cache", "fp8", "--json", "-")["kernels"])
+        # The cache is halved, and weights at most.
+        held, full = small.memory_per_gpu_bytes, decode.memory_per_gpu_bytes
+        self.assertEqual(held.kv_cache, full.kv_cache / 2)
+        self.assertTrue(full.weights / 2 <= held.weights < full.weights)
+
+    def test_step_takes_the_precision_of_weights(self):
+        where = ROOT / "configs/clusters/h200x4.yaml"
+        result = weft.step("llama3_8b", where, phase="decode", batch=1, context=1024, weights="w4a16")
+        self.assertEqual(result.digest, command("step", "--model", "llama3_8b", "-c", where, "--phase", "decode", "--batch", 1, "--context",
+                                                1024, "--weights", "w4a16", "--json", "-")["digest"])
+        # Products of 4 + 20/128 bits a weight, where activations are few.
+        plain = weft.step("llama3_8b", where, phase="decode", batch=1, context=1024)
+        of = {kernel["name"]: kernel["bytes"] for kernel in result.rows()}
+        of_plain = {kernel["name"]: kernel["bytes"] for kernel in plain.rows()}
+        self.assertAlmostEqual(of["down"] / of_plain["down"], (4 + 20 / 128) / 16, delta=0.002)
+        self.assertEqual(of["head"], of_plain["head"])
+        with self.assertRaisesRegex(weft.ConfigError, "weights: unknown value 'w4a8'"):
+            weft.step("llama3_8b", where, phase="decode", context=8, weights="w4a8")
 
     def test_collective(self):
         result = weft.collective("all_reduce", CLUSTER, minbytes="1M", maxbytes=2 << 20, algo="ring")

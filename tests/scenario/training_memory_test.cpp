@@ -30,7 +30,7 @@ std::string refusal(const Scenario& scenario) {
 TEST(TrainingMemoryTest, AStepThatDoesNotFitIsRefusedWithWhatWouldHelp) {
   const std::string text = refusal(pipeline("32", "true"));
   EXPECT_THAT(text, HasSubstr("out of memory: rank "));
-  EXPECT_THAT(text, HasSubstr("and h200_sxm has 141.0 GB"));
+  EXPECT_THAT(text, HasSubstr("and h200_sxm has 150.1 GB"));
   EXPECT_THAT(text, HasSubstr("a smaller batch.micro"));
 }
 

@@ -7,9 +7,10 @@
 
 namespace weft::testing {
 
-// Nodes of two GPUs joined by NVLink, each GPU under a PCIe switch with `nics` NICs of `gbps` Gb/s, on one switch.
+// Nodes of GPUs joined by NVLink, each GPU under a PCIe switch with `nics` NICs of `gbps` Gb/s, on one switch.
 struct NicBoxes {
   int nodes = 2;
+  int gpus = 2;
   int nics = 2;  // of each GPU
   int gbps = 200;
   std::string fabric = "type: single_switch, switch: {latency: 600 ns}";
@@ -21,22 +22,22 @@ nodes: {0}
 node:
   name: box
   devices:
-    - {{name: gpu0..1, kind: gpu, sm: 90, gdr: true}}
-    - {{name: pcie0..1, kind: pcie_switch}}
+    - {{name: gpu0..{4}, kind: gpu, sm: 90, gdr: true}}
+    - {{name: pcie0..{4}, kind: pcie_switch}}
     - {{name: cpu0, kind: cpu}}
     - {{name: nic0..{1}, kind: nic, gdr: true}}
   links:
-    - {{between: [gpu0, gpu1], type: nvlink4, width: 6}}
-    - {{between: [gpu0..1, pcie0..1], type: pcie5, lanes: 16, pairing: zip}}
-    - {{between: [nic0..{1}, pcie0..1], type: pcie5, lanes: 16, pairing: block}}
-    - {{between: [pcie0..1, cpu0], type: pcie5, lanes: 16}}
+    - {{between: [gpu0..{4}], type: nvlink4, width: 6}}
+    - {{between: [gpu0..{4}, pcie0..{4}], type: pcie5, lanes: 16, pairing: zip}}
+    - {{between: [nic0..{1}, pcie0..{4}], type: pcie5, lanes: 16, pairing: block}}
+    - {{between: [pcie0..{4}, cpu0], type: pcie5, lanes: 16}}
 fabric: {{{2}{3}}}
 )",
-                       nodes, 2 * nics - 1, fabric, link);
+                       nodes, gpus * nics - 1, fabric, link, gpus - 1);
   }
 };
 
-// Two such nodes of four GPUs with one NIC of 400 Gb/s beside every second GPU.
+// Two nodes of four such GPUs with one NIC of 400 Gb/s beside every second GPU.
 inline std::string half_the_nics_yaml(bool nvlink) {
   return fmt::format(R"(
 nodes: 2

@@ -95,6 +95,9 @@ TEST(IncastTest, NamedSendersAllSendAtOnce) {
     EXPECT_EQ(workload.flows[i].to, hosts().endpoints()[0]);
     EXPECT_EQ(workload.flows[i].start, Time{} + (i < 3 ? 0_us : 10_us));
   }
+  EXPECT_EQ(read("{incast: {senders: h1..3, to: h0, bytes: 500 kB}}", hosts()).flows.size(), 3U);
+  EXPECT_EQ(errors("{incast: {senders: h1..99, to: h0, bytes: 500 kB}}", hosts()).size(), 1U);
+  EXPECT_EQ(errors("{incast: {senders: few, to: h0, bytes: 500 kB}}", hosts()).size(), 1U);
 }
 
 TEST(IncastTest, ANumberDrawsSendersAnewThatNeverAreTheReceiver) {

@@ -15,7 +15,8 @@ import tempfile
 
 import sets
 
-CLASSES = ("gemm bf16", "gemm fp8", "gemm fp4", "context attention", "decode attention", "context mla", "decode mla", "moe")
+CLASSES = ("gemm bf16", "gemm fp8", "gemm fp4", "gemm int8", "gemm weight only", "context attention", "decode attention", "context mla",
+           "decode mla", "moe", "moe weight only")
 CALIBRATIONS = {"gemm": "gemm", "attention": "prefill|decode|latent_", "moe": "moe_"}
 
 
@@ -59,7 +60,7 @@ def main():
         records = picked(options.system, options.rows, options.only)
         sets.write_records(gpu, records, file)
         date = ["--date", options.date] if options.date else []
-        subprocess.run([options.program, "calibrate", "-q", file, "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml",
+        subprocess.run([options.program, "calibrate", "--keep-bounds", "-q", file, "--cluster", sets.ROOT / "configs/clusters" / f"{cluster}.yaml",
                         "--profile", profile, "--name", gpu,
                         "-o", fitted, *date], check=True)
         kinds = {record["kind"] for record in records}

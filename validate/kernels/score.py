@@ -3,17 +3,22 @@
 
     validate/kernels/score.py build/weft [TEXT...] [--half test|fit] [--every N] [--profile SYSTEM=FILE]... [--worst N] [--json FILE]
     validate/kernels/score.py build/weft --own-table half|most
+    validate/kernels/score.py build/weft --from-data-sheet [TEXT...]
 
 Median and 95th percentile of the absolute error over rows that no fit may see. TEXT picks classes or systems by name. The tables
 are not part of Weft; without them the script says so. Takes two minutes.
 
 --own-table: as if the user had measured products. Of each table of bf16 GEMMs some shapes (n, k) are a table in the profile, by
 `weft calibrate --products`, and the others are scored: half are in it, those that a fit may see, or most, four of five by another hash.
+
+--from-data-sheet: as if nothing of a GPU had been measured. Each Blackwell is predicted from its data sheet and what kernels cost on
+the other ones: the geometric mean of each value of their profiles.
 """
 import argparse
 import hashlib
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -76,6 +81,33 @@ def score_own_tables(options, words, profiles):
     return found
 
 
+VALUE = re.compile(r"^  (gpu\.\S+): \{value: ([\d.e+-]+)( ?[a-zA-Z/%]*)", re.MULTILINE)
+SECONDS = {" ps": 1e-12, " ns": 1e-9, " us": 1e-6, " ms": 1e-3}
+
+
+def kernel_values(text):
+    """Value, and whether it is a time, by name."""
+    return {name: (float(number) * SECONDS.get(unit, 1), unit in SECONDS) for name, number, unit in VALUE.findall(text)}
+
+
+def of_the_others(system, folder):
+    """The profile of another GPU of its kind with the mean of what kernels cost on all others."""
+    texts = [(sets.ROOT / "configs/profiles" / f"{sets.SYSTEMS[other][0]}.yaml").read_text(encoding="utf-8")
+             for other in sets.BLACKWELL if other != system]
+    known = [kernel_values(text) for text in texts]
+
+    def mean(match):
+        name = match[1]
+        if not all(name in values for values in known) or float(match[2]) <= 0:
+            return match[0]
+        value = statistics.geometric_mean(max(values[name][0], 1e-15) for values in known)
+        return f"  {name}: {{value: {value * 1e9:.6g} ns" if known[0][name][1] else f"  {name}: {{value: {value:.6g}{match[3]}"
+
+    made = pathlib.Path(folder, f"{system}.yaml")
+    made.write_text(VALUE.sub(mean, texts[0]), encoding="utf-8")
+    return made
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
@@ -91,6 +123,7 @@ def main():
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="print N rows of each class that are off most")
     parser.add_argument("--tables", action="store_true", help="by table and type of data too")
     parser.add_argument("--own-table", choices=("half", "most"), help="score bf16 GEMMs with a table of one's own in the profile")
+    parser.add_argument("--from-data-sheet", action="store_true", help="score each Blackwell with what kernels cost on the others")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_intermixed_args()
     if not sets.SHARED.is_dir():
@@ -104,6 +137,10 @@ def main():
         if options.json:
             options.json.write_text(json.dumps(found), encoding="utf-8")
         return 0
+    folder = tempfile.TemporaryDirectory()
+    if options.from_data_sheet:
+        words = words & set(sets.BLACKWELL) or set(sets.BLACKWELL)
+        profiles = {system: of_the_others(system, folder.name) for system in words}
     result = {}
     print(f"{'class':20} {'system':10} {'rows':>6} {'median':>8} {'95 %':>8} {'bias':>8}")
     for system in sets.SYSTEMS:
@@ -126,7 +163,7 @@ def main():
             groups = {"": kept}
             if options.tables:
                 for row in kept:
-                    groups.setdefault(f"  {row[1]} {row[2]['type']} {row[2].get('cache_type', '')}".rstrip(), []).append(row)
+                    groups.setdefault(f"  {row[1]} {row[2]['type']} {row[2].get('cache_type', row[2].get('library', row[2].get('scales', '')))}".rstrip(), []).append(row)
             for label, group in groups.items():
                 errors = [100 * abs(error) for error, _, _ in group]
                 bias = statistics.median(100 * error for error, _, _ in group)

@@ -3,11 +3,9 @@
     python3 measure_decode.py OUT [--set first] [--seconds 100]
 
 `--set later`, `third` and `fourth` are lists of other models, batches and lengths, each written after the one before had been scored.
-Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. Weights are random. A layer is RMSNorm, one product
-for QKV, a copy of keys and values, SDPA with grouped queries, the output's product, NCCL's all-reduce, the residual, RMSNorm, one
-product for gate and up, SiLU, their product, the down product, an all-reduce, the residual. Each point is the median of 15
-replays (60 of a prefill of those sets, whose times in turn are kept: the clock falls under them); a few have their kernels beside
-it, as torch's profiler sees them. A point that fails is told and left out.
+Writes OUT/decode_tp1.json and, where there are two GPUs, OUT/decode_tp2.json. The layers are those of `weft measure --serving`
+(../measure/weft_serving_blocks.py). Each point is the median of 15 replays (60 of a prefill of those sets, whose times in turn are kept: the
+clock falls under them); a few have their kernels beside it, as torch's profiler sees them. A point that fails is told and left out.
 """
 
 import argparse
@@ -17,6 +15,9 @@ import statistics
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "measure"))
+import weft_serving_blocks as blocks
 
 MODELS = {  # hidden, ffn, heads, kv heads
     "70b": (8192, 28672, 64, 8),
@@ -54,44 +55,6 @@ PROFILED = {("70b", 1, 1, 1024), ("8b", 1, 1, 1024), ("8b", 32, 1, 2048), ("70b"
             ("70b", 1, 4096, 4096)}
 
 
-def layers(torch, hidden, ffn, heads, kv_heads, world, device):
-    width = hidden // heads
-    weight = lambda rows, columns: torch.randn(rows, columns, device=device, dtype=torch.bfloat16) * 0.01
-    one = lambda: torch.ones(hidden, device=device, dtype=torch.bfloat16)
-    return [dict(n1=one(), n2=one(), qkv=weight((heads + 2 * kv_heads) * width // world, hidden),
-                 out=weight(hidden, hidden // world), up=weight(2 * ffn // world, hidden), down=weight(hidden, ffn // world))
-            for _ in range(LAYERS)]
-
-
-def forward(torch, dist, weights, x, caches, heads, kv_heads, world):
-    functional = torch.nn.functional
-    batch, tokens, hidden = x.shape
-    width = hidden // heads
-    heads, kv_heads = heads // world, kv_heads // world
-    for weight, cache in zip(weights, caches):
-        y = functional.rms_norm(x, (hidden,), weight["n1"])
-        qkv = functional.linear(y, weight["qkv"]).view(batch, tokens, -1, width).transpose(1, 2)
-        q, k, v = qkv.split([heads, kv_heads, kv_heads], 1)
-        if tokens == 1:
-            keys, values = cache
-            keys[:, :, -1:] = k
-            values[:, :, -1:] = v
-            z = functional.scaled_dot_product_attention(q, keys, values, enable_gqa=True)
-        else:
-            z = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        y = functional.linear(z.transpose(1, 2).reshape(batch, tokens, -1), weight["out"])
-        if world > 1:
-            dist.all_reduce(y)
-        x = x + y
-        y = functional.rms_norm(x, (hidden,), weight["n2"])
-        up, gate = functional.linear(y, weight["up"]).chunk(2, -1)
-        y = functional.linear(functional.silu(up) * gate, weight["down"])
-        if world > 1:
-            dist.all_reduce(y)
-        x = x + y
-    return x
-
-
 def kernels_of(torch, graph):
     """Kernels of one replay by name: how many, and their time together."""
     from torch.profiler import ProfilerActivity, profile
@@ -107,45 +70,22 @@ def kernels_of(torch, graph):
     return sorted(rows, key=lambda row: -row["us"])
 
 
-def point(torch, dist, weights, place, world, rank, device, replays):
-    name, batch, tokens, context = place
+def shape_of(name):
     hidden, ffn, heads, kv_heads = MODELS[name]
-    cache = lambda: torch.randn(batch, kv_heads // world, context, hidden // heads, device=device, dtype=torch.bfloat16)
-    caches = [(cache(), cache()) for _ in range(LAYERS)] if tokens == 1 else [None] * LAYERS
-    x = torch.randn(batch, tokens, hidden, device=device, dtype=torch.bfloat16)
-    meet = dist.barrier if world > 1 else (lambda: None)
-    run = lambda: forward(torch, dist, weights, x, caches, heads, kv_heads, world)
-    times = []
-    with torch.no_grad():
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                run()
-        torch.cuda.current_stream().wait_stream(stream)
-        torch.cuda.synchronize()
-        meet()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            run()
-        for _ in range(5):
-            graph.replay()
-        torch.cuda.synchronize()
-        meet()
-        for _ in range(replays):
-            begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) * 1e3)
+    return blocks.Shape(name, hidden, ffn, heads, kv_heads, hidden // heads, LAYERS)
+
+
+def point(torch, dist, weights, place, world, device, replays):
+    name, batch, tokens, context = place
+    asked = blocks.Point(shape_of(name), LAYERS, world, batch, tokens, context)
+    times, (graph, *_) = blocks.time_point(torch, dist, weights, asked, device, replays)
     row = dict(model=name, layers=LAYERS, tp=world, batch=batch, tokens=tokens, context=context, us=statistics.median(times),
                us_min=min(times), us_max=max(times))
     if replays > 15:
         row["times_us"] = [round(each, 1) for each in times]
     if place in PROFILED:
         try:
-            row["kernels"] = kernels_of(torch, graph)
+            row["kernels"] = kernels_of(torch, graph)  # which still needs what it reads
         except Exception as error:  # a profiler that cannot trace graphs takes nothing from the times
             row["kernels_error"] = str(error)[:200]
     return row
@@ -253,9 +193,9 @@ def worker(rank, world, port, out, seconds, which):
             if at != place[0]:
                 weights = None
                 torch.cuda.empty_cache()
-                weights, at = layers(torch, *MODELS[place[0]], world, device), place[0]
+                weights, at = blocks.weights_of(torch, shape_of(place[0]), LAYERS, world, device), place[0]
             replays = 60 if which != "first" and place[2] > 1 else 15
-            rows.append(point(torch, dist, weights, place, world, rank, device, replays))
+            rows.append(point(torch, dist, weights, place, world, device, replays))
         except Exception as error:
             failed.append({"place": place, "error": str(error)[:300]})
             torch.cuda.empty_cache()
@@ -273,7 +213,7 @@ def worker(rank, world, port, out, seconds, which):
             try:
                 weights = None
                 torch.cuda.empty_cache()
-                weights = layers(torch, *MODELS[name], 1, device)
+                weights = blocks.weights_of(torch, shape_of(name), LAYERS, 1, device)
                 pieces += pieces_of(torch, weights, name)
             except Exception as error:
                 failed.append({"place": ["pieces", name], "error": str(error)[:300]})

@@ -3,6 +3,7 @@
 
     validate/training/torch_blocks.py OUT.json                                    # one GPU
     torchrun --nproc-per-node 2 validate/training/torch_blocks.py OUT.json        # rank 0 writes
+    torchrun --nproc-per-node 2 validate/training/torch_blocks.py OUT.json later  # steps that torch_steps_later.md predicts
 
 Needs PyTorch (2.11 was used) on Hopper, and nvidia-ml-py. One GPU: eager and compiled, bf16 and fp8 (dynamic scales of whole
 tensors), with recomputation by operators, in full and without; several: the same under FSDP2, tensor parallel with sequence
@@ -49,6 +50,9 @@ SEVERAL = [{"duty": True}, *pairs(batch=2, ac="op"), *pairs(batch=2, ac="op", co
            *pairs(batch=4, ac="op", tp=True, compile=True),
            {"layers": 2, "seq": 65536, "batch": 1, "ac": "full", "cp": True},
            {"layers": 2, "seq": 65536, "batch": 1, "ac": "full", "cp": True, "compile": True}]
+# On two GPUs; not measured when they were written.
+LATER = [{"layers": 4, "seq": 4096, "batch": 4, "ac": "full", "compile": True},
+         {"layers": 4, "seq": 4096, "batch": 2, "ac": "op", "tp": True, "compile": True}]
 
 
 def rotations(length):
@@ -328,7 +332,7 @@ def main():
     pynvml.nvmlInit()
     gpu, mesh = pynvml.nvmlDeviceGetHandleByIndex(rank), init_device_mesh("cuda", (world,))
     result = {"torch": torch.__version__, "device": torch.cuda.get_device_name(), "world": world, "runs": []}
-    for config in ONE_GPU if world == 1 else SEVERAL:
+    for config in LATER if sys.argv[2:] == ["later"] else ONE_GPU if world == 1 else SEVERAL:
         run = {"config": config, "power": duty(gpu)} if config.get("duty") else measured(config, rank, mesh, gpu)
         result["runs"].append(run)
         if rank == 0:

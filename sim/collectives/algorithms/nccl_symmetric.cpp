@@ -46,8 +46,7 @@ const Registration<Algorithm> builtin::nccl_symmetric{
              "as if its blocks moved 9 times the data, as NCCL has it, or as twice the data on the links.",
          .leaves_out =
              {"nccl_symmetric: all-gather and reduce-scatter through the switch move each block to or from each peer, as fast",
-              "nccl_symmetric: copy-engine collectives (NCCL 2.28), kernels over several NVLink domains, grouped calls",
-              "nccl_symmetric: of -R 1 (ncclCommRegister) only the call is taken: NVLS with user buffers runs as without",
+              "nccl_symmetric: kernels over several NVLink domains, and grouped calls",
               "nccl_symmetric: times of calls without data are NCCL's estimates, 4.5 and 7.8 us on Hopper, 8.5 to 19.5 us on "
               "Blackwell, where NVIDIA's blog shows 6.3 us: its gain of 7.6 on 32 GPUs of GB200 comes out as 2"},
          .sources = {"NCCL 2.28, src/sym_kernels.cc (queryModel_lsa, ncclSymkPickKernel); 2.27, src/symmetric.cc",

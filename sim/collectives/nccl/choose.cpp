@@ -74,7 +74,7 @@ std::vector<TransferCut> cuts_of(const PairSizes& pairs, const View& view, const
 }
 
 // One transfer is what every rank sends to each of its peers.
-Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view, int channels) {
+Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view, int channels, const UserBuffers& buffers) {
   const CallSizes sizes = sizes_of(call, ranks);
   Bytes each = call.kind == Collective::kAllToAll ? Bytes{sizes.input.count() / std::max(ranks, 1)}
                                                   : std::min(sizes.input, sizes.output);
@@ -91,10 +91,16 @@ Chosen send_and_receive(const CollectiveCall& call, int ranks, const View& view,
   choice.channels_per_transfer = std::min(transfer.channels, choice.channels);
   if (choice.channels_per_transfer == transfer.channels) choice.transfer_part = transfer.part;
   choice.chunk = transfer.chunk;
+  choice.registration =
+      send_registration(info, view.settings(), call.kind, transfer.protocol == "LL" ? Proto::kLl : Proto::kSimple, buffers);
+  if (choice.registration.of_network) choice.chunk = kLargestMessage;
   choice.transfer_group = p2p_group_limit(view.settings(), info.version, info.nodes > 1);
   choice.triangular_peers = rule(kTriangularPeers, info.version);
   choice.reverses_rounds = rule(kReversedRounds, info.version);
   if (call.pairs != nullptr && !call.pairs->is_even()) choice.transfer_cuts = cuts_of(*call.pairs, view, choice);
+  if (choice.chunk == kLargestMessage) {
+    for (TransferCut& cut : choice.transfer_cuts) cut.chunk = kLargestMessage;
+  }
   chosen.reason = fmt::format("{}{} per peer in {} part{}", choice.transfer_cuts.empty() ? "" : "up to ", weft::to_string(each),
                               transfer.channels, transfer.channels == 1 ? "" : "s");
   return chosen;
@@ -123,7 +129,8 @@ bool is_nccls(std::string_view algorithm) {
   return kernel != Kernel::kTextbook && kernel != Kernel::kPeer;
 }
 
-Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels) {
+Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels,
+              const UserBuffers& buffers) {
   if (call.bytes > kLargestCall)
     throw ConfigError(
         fmt::format("{} of {}: expected at most {}", to_string(call.kind), to_string(call.bytes), to_string(kLargestCall)));
@@ -143,7 +150,7 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
   }
   Chosen chosen;
   if (!tuned || kernel_of(algorithm) == Kernel::kSendRecv) {
-    chosen = send_and_receive(call, ranks, *view, channels);
+    chosen = send_and_receive(call, ranks, *view, channels, buffers);
   } else if (ranks == 1) {
     chosen.choice.algorithm = "ring";
     chosen.choice.protocol = "Simple";
@@ -151,7 +158,7 @@ Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std
   } else {
     const CallSizes sizes = sizes_of(call, ranks);
     const Selection selection = view->model().select(call.kind, sizes.reported, 1, call);
-    chosen.choice = plan(view->model(), call, selection);
+    chosen.choice = plan(view->model(), call, selection, buffers);
     chosen.reason = selection.reason;
   }
   if (!algorithm.empty() && ranks > 1 && is_lent(algorithm)) chosen.choice.algorithm = algorithm;

@@ -7,6 +7,7 @@
 
 #include "sim/collectives/algorithm.h"
 #include "sim/collectives/call.h"
+#include "sim/collectives/nccl/registered.h"
 #include "sim/collectives/nccl/settings.h"
 #include "sim/collectives/nccl/view.h"
 
@@ -30,7 +31,7 @@ struct Chosen {
 // `algorithm`: a registered name; empty: NCCL's choice. `channels`: 0: by rule. `view` is null where ranks are no GPUs: then
 // NCCL's choice and its ring run as textbook ones. ConfigError where the algorithm does not know the collective, and where NCCL
 // would refuse it.
-[[nodiscard]] Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm,
-                            int channels);
+[[nodiscard]] Chosen choose(const CollectiveCall& call, int ranks, const View* view, const std::string& algorithm, int channels,
+                            const UserBuffers& buffers = {});
 
 }  // namespace weft::coll::nccl

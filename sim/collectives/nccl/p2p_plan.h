@@ -6,8 +6,8 @@
 //
 // In each round the ranks' sends are a permutation: whom a rank sends to receives from it in the same round.
 //
-// Model: buffers that are not registered, parts and buffers as without PXN. NCCL 2.18 to 2.21 visit nodes in an order of their
-// own; here by triangular numbers too.
+// Model: parts and buffers as without PXN. NCCL 2.18 to 2.21 visit nodes in an order of their own; here by triangular numbers
+// too.
 #pragma once
 
 #include <cstdint>

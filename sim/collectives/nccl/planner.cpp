@@ -111,15 +111,27 @@ LaunchShape launch_shape(const TuningModel& model, Collective kind, Algo algo, P
   return shape;
 }
 
-Choice plan(const TuningModel& model, const CollectiveCall& call, const Selection& selection) {
+Choice plan(const TuningModel& model, const CollectiveCall& call, const Selection& selection, const UserBuffers& buffers) {
   const CommInfo& comm = model.comm();
   const CallSizes sizes = sizes_of(call, comm.ranks);
-  const Algo algo = selection.algo;
-  const Proto proto = selection.proto;
-  const LaunchShape shape = launch_shape(model, call.kind, algo, proto, sizes.reported);
-  const auto chunk_for = [&](Bytes bytes, int channels) { return chunk_of(model, call.kind, algo, proto, bytes, channels); };
-
+  Algo algo = selection.algo;
+  Proto proto = selection.proto;
+  LaunchShape shape = launch_shape(model, call.kind, algo, proto, sizes.reported);
+  if (takes_nvls_for_few_blocks(model, call.kind, shape.channels, buffers)) {
+    algo = Algo::kNvls;
+    proto = Proto::kSimple;
+    shape = launch_shape(model, call.kind, algo, proto, sizes.reported);
+  }
   Choice choice;
+  choice.registration = registration(model, call, algo, proto, shape.channels, buffers);
+  const RegisteredBuffers& registered = choice.registration;
+  if (registered.channels > 0) shape.channels = registered.channels;
+  const auto chunk_for = [&](Bytes bytes, int channels) {
+    if (registered.in_switch && is_gather(call.kind)) return slot_data(model.settings(), proto);
+    if (registered.of_network && call.kind == Collective::kAllGather) return kLargestMessage;
+    return chunk_of(model, call.kind, algo, proto, bytes, channels);
+  };
+
   choice.algorithm = registered_name(algo);
   choice.protocol = to_string(proto);
   choice.warps = shape.warps();
@@ -133,7 +145,7 @@ Choice plan(const TuningModel& model, const CollectiveCall& call, const Selectio
                          .element_size = call.element_size,
                          .traffic_per_byte = traffic_per_byte(comm, call.kind, proto),
                          .channels = shape.channels};
-    const int most = std::max(1, is_nvls(algo) ? comm.nvls_channels : comm.channels);
+    const int most = std::max(1, is_nvls(algo) ? std::max(comm.nvls_channels, registered.channels) : comm.channels);
     const auto parts = split_over_channels({&task, 1}, most, comm.version);
     for (const ChannelPart& part : parts.front()) {
       const Bytes bytes{part.elements * call.element_size};

@@ -11,9 +11,14 @@
 #pragma once
 
 #include "sim/collectives/call.h"
+#include "sim/collectives/nccl/registered.h"
 #include "sim/collectives/nccl/tuning.h"
 
 namespace weft::coll::nccl {
+
+// The most that a NIC is given at once of registered buffers: NCCL_MAX_NET_SIZE. Model: a peer over NVLink is given no more of
+// them than of others, where NCCL stores as much as that; flags between chunks cost what they do without.
+inline constexpr Bytes kLargestMessage{1 << 30};
 
 // The shape of a message's launch, before its bytes are cut over channels.
 struct LaunchShape {
@@ -27,7 +32,8 @@ struct LaunchShape {
 
 // The choice for a collective that NCCL tunes (choice_list.h), sized as nccl-tests sizes it; `selection` is what
 // model.select() answered for it, or what a caller wants tried. A call of no bytes gets one empty share.
-[[nodiscard]] Choice plan(const TuningModel& model, const CollectiveCall& call, const Selection& selection);
+[[nodiscard]] Choice plan(const TuningModel& model, const CollectiveCall& call, const Selection& selection,
+                          const UserBuffers& buffers = {});
 [[nodiscard]] Choice plan(const TuningModel& model, const CollectiveCall& call);
 
 }  // namespace weft::coll::nccl

@@ -11,11 +11,12 @@
 #include "sim/collectives/nccl/version.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/error.h"
+#include "sim/core/words.h"
 
 namespace weft::coll::nccl {
 namespace {
 
-enum class Kind : std::uint8_t { kInteger, kIntegers, kPathLevel, kAlgorithms, kProtocols, kText };
+enum class Kind : std::uint8_t { kInteger, kIntegers, kPathLevel, kAlgorithms, kProtocols, kCtaPolicy, kText };
 
 struct Variable {
   std::string_view name;
@@ -29,19 +30,22 @@ struct Variable {
 constexpr std::string_view kQps = "IB_QPS_PER_CONNECTION";
 
 // These variables act in this version, with the values that NCCL takes (models/nccl §1.3, §2.4, §3.6, §4.1, §4.5, §5.6).
-constexpr std::array<Variable, 39> kModelled = {{
+constexpr std::array<Variable, 43> kModelled = {{
     {"ALGO", Kind::kAlgorithms, 0, 0, 1, ""},
     {"ALLOC_P2P_NET_LL_BUFFERS", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"BUFFSIZE", Kind::kInteger, 4096, 1073741824, 1, "a number of bytes from 4096 to 1073741824"},
     {"COLLNET_ENABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"COLLNET_NODE_THRESHOLD", Kind::kInteger, 1, 2147483647, 1, "a number of nodes"},
     {"CROSS_NIC", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
+    {"CTA_POLICY", Kind::kCtaPolicy, 0, 2, 1, "0, 1, 2, DEFAULT, EFFICIENCY or ZERO"},
     {"GRAPH_FILE", Kind::kText, 0, 0, 1, ""},
+    {"GRAPH_REGISTER", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {kQps, Kind::kInteger, 1, 1, 1, "1 (one queue pair a connection; more of them are not modelled)"},
     {"LL128_BUFFSIZE", Kind::kInteger, 16384, 1073741824, 1, "a number of bytes from 16384 to 1073741824"},
     {"LL128_C2C", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"LL128_NTHREADS", Kind::kInteger, 160, 640, 32, "a number of threads from 160 to 640, a multiple of 32"},
     {"LL_BUFFSIZE", Kind::kInteger, 256, 1073741824, 1, "a number of bytes from 256 to 1073741824"},
+    {"LOCAL_REGISTER", Kind::kInteger, 0, 1, 1, "0 or 1"},
     {"MAX_CTAS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
     {"MAX_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
     {"MAX_P2P_NCHANNELS", Kind::kInteger, 1, 64, 1, "a number of channels from 1 to 64"},
@@ -68,19 +72,18 @@ constexpr std::array<Variable, 39> kModelled = {{
     {"PAT_ENABLE", Kind::kInteger, 0, 2, 1, "0, 1 or 2"},
     {"PROTO", Kind::kProtocols, 0, 0, 1, ""},
     {"PXN_DISABLE", Kind::kInteger, 0, 1, 1, "0 or 1"},
+    {"SYM_CE_THRESHOLD", Kind::kInteger, 0, 9223372036854775807, 1, "a number of elements"},
     {"THREAD_THRESHOLDS", Kind::kIntegers, 0, 0, 1,
      "up to six numbers of bytes separated by blanks (tree LL, LL128, Simple; ring LL, LL128, Simple; -2 keeps one)"},
 }};
 
 // NCCL knows these besides, and this version only notes them (models/nccl, throughout). The second group changes no timing.
-constexpr std::array<std::string_view, 42> kKnown = {"ALLGATHERV_ENABLE",
+constexpr std::array<std::string_view, 40> kKnown = {"ALLGATHERV_ENABLE",
                                                      "CGA_CLUSTER_SIZE",
-                                                     "CTA_POLICY",
                                                      "CUMEM_ENABLE",
                                                      "GDRCOPY_ENABLE",
                                                      "GDR_FLUSH_DISABLE",
                                                      "GRAPH_MIXING_SUPPORT",
-                                                     "GRAPH_REGISTER",
                                                      "IB_ADAPTIVE_ROUTING",
                                                      "IB_AR_THRESHOLD",
                                                      "IB_DISABLE",
@@ -177,6 +180,11 @@ void check_value(const Variable& variable, std::string_view value) {
       constexpr std::array<std::string_view, 12> kLevels = {"LOC", "NVL", "PIX", "PXB", "PHB", "SYS",
                                                             "0",   "1",   "2",   "3",   "4",   "5"};
       good = contains(kLevels, value);
+      break;
+    }
+    case Kind::kCtaPolicy: {
+      constexpr std::array<std::string_view, 6> kPolicies = {"0", "1", "2", "default", "efficiency", "zero"};
+      good = contains(kPolicies, lower_case(value));
       break;
     }
     case Kind::kIntegers: {

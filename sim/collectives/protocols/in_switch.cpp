@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collectives/protocols/protocol_params.h"
+#include "sim/collectives/registered_schedule.h"
 
 namespace weft::coll {
 namespace {
@@ -50,7 +51,9 @@ constexpr int kCopyWarps = 7;
 // Model: a warp copies as fast as one of Simple. All blocks together are as fast as the port lets them: scatters and gathers
 // move no more than a share of its rate, and slices take the longer the more blocks poll their flags through the switch. Of 8
 // Blackwell GPUs 24 and 32 channels move each more byte as fast, in chunks of 32, 64 and 128 KiB (312 and 317, 430 and 436, 484
-// and 485 GB/s: validate/published/all_reduce, b200_vultr and gb200_8gpu).
+// and 485 GB/s: validate/published/all_reduce, b200_vultr and gb200_8gpu). Registered buffers are neither scattered nor
+// gathered: the switch's own work alone has a share of the port's rate, that of PyTorch's multimem kernel, which does the same
+// (PeerCosts::of_head).
 class InSwitch final : public Protocol {
  public:
   InSwitch(const InSwitchCosts& of, Duration slice, Bandwidth copies) : of_{of}, slice_{slice}, copies_{copies} {}
@@ -61,6 +64,11 @@ class InSwitch final : public Protocol {
     costs.load_pass = Bytes{kCopyWarps * kBytesOfALoad};
     costs.peer_slice = block.data.channels * of_.peer_latency;
     costs.rate = copies_ * kWarps / kSimpleWarps;
+    if (block.data.of_head > Bandwidth{}) {
+      const double a_head = static_cast<double>(block.data.of_head.bits_per_second()) / block.data.channels / kRegisteredShare;
+      costs.rate = std::min(costs.rate, Bandwidth::from_bits_per_second(static_cast<std::int64_t>(a_head)));
+      return;
+    }
     if (block.data.port == Bandwidth{}) return;
     const double of_port = static_cast<double>(block.data.port.bits_per_second()) * of_.port_share;
     const double a_block = of_port / block.data.channels * kWarps / kCopyWarps;

@@ -92,6 +92,13 @@ std::string neighbours(const fs::path& path, Names names) {
   return did_you_mean(path.filename().string(), files, "files in '" + shown(folder) + "'");
 }
 
+// Where an installation has the file that a checkout has as configs/...; empty: nowhere.
+std::string installed_note(const fs::path& path) {
+  if (path.is_absolute() || path.begin() == path.end() || *path.begin() != "configs") return {};
+  const std::optional<fs::path> shipped = find_config(path.lexically_relative("configs"));
+  return shipped ? "the shipped one is '" + shown(*shipped) + "'" : std::string{};
+}
+
 void check_file(const fs::path& path, const Referrer& referrer, Names names) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -101,7 +108,8 @@ void check_file(const fs::path& path, const Referrer& referrer, Names names) {
       referrer.fail(path, fmt::format("no such file, and none of the shipped {} by this name", shipped),
                     did_you_mean(referrer.node->scalar(), config_names(shipped), fmt::format("shipped {}", shipped)));
     }
-    referrer.fail(path, "no such file", neighbours(path, names));
+    const std::string installed = installed_note(path);
+    referrer.fail(path, "no such file", installed.empty() ? neighbours(path, names) : installed);
   }
   if (status.type() == fs::file_type::directory) referrer.fail(path, "it is a folder", {});
   // A device or pipe may never end.
@@ -146,7 +154,7 @@ void check_cycle(const fs::path& path, const std::string& identity, const Referr
 fs::path named_path(const ConfigNode& node) {
   const auto& source = NodeAccess::value_mark(node).source;
   const fs::path named{node.scalar()};
-  const fs::path path = source ? source->path.parent_path() / named : named;
+  fs::path path = source ? source->path.parent_path() / named : named;
   std::error_code ignored;
   if (const char* shipped = shipped_folder(node); shipped != nullptr && !fs::exists(path, ignored)) {
     if (const auto file = find_config(fs::path{shipped} / (node.scalar() + ".yaml"))) return *file;

@@ -96,30 +96,45 @@ void add_notes(const std::vector<std::string>& notes, CalibrationResult& result)
   }
 }
 
-// Predicts held-out rows with the fitted profile, which states their error. False where the user stopped it.
+// Predicts held-out rows with the fitted profile, which states their error, and with the one before it. False where the user
+// stopped it.
 bool add_held_out(const net::Cluster& cluster, const std::vector<SplitLog>& logs, const CalibrationOptions& options,
                   CalibrationResult& result) {
   const net::Cluster fitted = with_profile(cluster, result.profile);
-  std::vector<std::pair<std::string, std::vector<ValidationPoint>>> by_file;
+  struct Points {
+    std::vector<ValidationPoint> before;
+    std::vector<ValidationPoint> after;
+  };
+  std::vector<std::pair<std::string, Points>> by_file;
   for (const SplitLog& log : logs) {
     Measurement stated = log.held_out;
     std::erase_if(stated.log.rows, [&](const NcclTestsRow& row) { return row.bytes < options.validate_from; });
     if (stated.log.rows.empty()) continue;
     Predictions predictions = predict(fitted, stated, options.predict);
-    if (predictions.interrupted) return false;
+    Predictions before = predict(cluster, stated, options.predict);
+    if (predictions.interrupted || before.interrupted) return false;
     add_notes(predictions.notes, result);
     // Rows that an earlier fit kept in the profile was made from are not held out; those whose host was the limit say nothing.
-    std::erase_if(predictions.points, [](const ValidationPoint& point) { return exclusion_of(point) != Exclusion::kNone; });
+    const auto is_out = [](const ValidationPoint& point) { return exclusion_of(point) != Exclusion::kNone; };
+    std::erase_if(predictions.points, is_out);
+    std::erase_if(before.points, is_out);
     auto at = std::ranges::find(by_file, log.held_out.file, [](const auto& entry) { return entry.first; });
     if (at == by_file.end()) at = by_file.insert(at, {log.held_out.file, {}});
-    std::ranges::move(predictions.points, std::back_inserter(at->second));
+    std::ranges::move(predictions.points, std::back_inserter(at->second.after));
+    std::ranges::move(before.points, std::back_inserter(at->second.before));
   }
   std::vector<Validation> validations;
   const std::string from = options.validate_from > Bytes{} ? fmt::format(" from {}", to_string(options.validate_from)) : "";
   for (const auto& [file, points] : by_file) {
-    const ErrorSummary errors = summary_of(points);
-    result.held_out.push_back({file, errors});
+    const ErrorSummary errors = summary_of(points.after);
+    const ErrorSummary before = summary_of(points.before);
+    result.held_out.push_back({file, errors, before});
     if (errors.points == 0) continue;
+    if (before.points == errors.points && errors.median > before.median) {
+      result.warnings.push_back(
+          fmt::format("held-out rows of {} are met worse than before the fit: median error {:.2f} % for {:.2f} %",
+                      std::filesystem::path{file}.filename().string(), 100 * errors.median, 100 * before.median));
+    }
     validations.push_back({.data = std::filesystem::path{file}.filename().string() + from,
                            .points = static_cast<std::int64_t>(errors.points),
                            .median_error = std::round(errors.median * 1e6) / 1e6,

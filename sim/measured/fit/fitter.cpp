@@ -180,8 +180,10 @@ void Fitter::add_warnings(const FitPart& part, const std::vector<FittedParameter
                                              parameter.key, to_string(parameter.before)));
     }
     if (parameter.at_min || parameter.at_max) {
-      result_.warnings.push_back(fmt::format("{} ends at the {} of its range, {}", parameter.key,
-                                             parameter.at_min ? "lower end" : "upper end", to_string(parameter.after)));
+      result_.at_ends.push_back(fmt::format(
+          "{} ends at the {} of its range, {}: the rows want more than it can mean. Look whether all are of this GPU and "
+          "timed as they say ('launch', 'sustained'), fit to more rows, or leave it out",
+          parameter.key, parameter.at_min ? "lower end" : "upper end", to_string(parameter.after)));
     }
   }
   for (const auto& [a, b] : found.inseparable) {

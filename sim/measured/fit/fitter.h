@@ -49,6 +49,7 @@ struct CalibrationFit {
 struct HeldOut {
   std::string file;
   ErrorSummary errors;
+  ErrorSummary before = {};  // of the same rows, with the profile that the fit started from
 };
 
 struct CalibrationResult {
@@ -56,7 +57,8 @@ struct CalibrationResult {
   std::vector<CalibrationFit> fits;
   std::vector<HeldOut> held_out = {};
   std::vector<std::string> warnings = {};
-  std::vector<std::string> notes = {};  // what is not modelled
+  std::vector<std::string> at_ends = {};  // values at an end of their range, each with advice: their fit is not to be trusted
+  std::vector<std::string> notes = {};    // what is not modelled
   int evaluations = 0;
 };
 

@@ -46,8 +46,15 @@ void check_training(const std::vector<SplitLog>& logs, const std::vector<Bytes>&
     throw ConfigError("--sizes or --train: expected what to fit to, such as --sizes 64M,512M,4G or --train quick");
   const bool any = std::ranges::any_of(logs, [](const SplitLog& log) { return !log.training.log.rows.empty(); });
   if (!any && !train.empty()) {
-    throw ConfigError(fmt::format("--train: no training rows: no log matches {}{}", fmt::join(train, ", "),
-                                  sizes.empty() ? "" : " and has rows of the sizes of --sizes"));
+    std::set<std::string> files;
+    for (const SplitLog& log : logs) files.insert(std::filesystem::path{log.training.file}.filename().string());
+    throw ConfigError(std::vector<Diagnostic>{
+        {.where = {},
+         .message = fmt::format("--train: no training rows: no log matches {}{}", fmt::join(train, ", "),
+                                sizes.empty() ? "" : " and has rows of the sizes of --sizes"),
+         .source_line = {},
+         .length = 1,
+         .note = fmt::format("logs: {}; * stands for any part of a name", fmt::join(files, ", "))}});
   }
   std::set<Bytes> trained;
   std::set<Bytes> held_out;

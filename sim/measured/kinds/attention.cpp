@@ -36,6 +36,7 @@ void read_attention(const detail::JsonRecord& record, MeasuredPoint& measured) {
   measured.kv_group = heads / shared;
 }
 
+constexpr std::int64_t kOneRow = 16;     // queries that tensor cores take at once
 constexpr double kQuery = 2;             // bytes of an element of bf16
 constexpr double kLatentElements = 576;  // that MLA caches of a token (DeepSeek-V3)
 
@@ -46,6 +47,7 @@ Kernel paged_kernel(const MeasuredPoint& measured, Kernel kernel) {
   kernel.window = measured.window;
   kernel.kv_group = measured.kv_group;
   kernel.latent = measured.latent;
+  kernel.flash = !measured.latent;  // public tables of MLA are of TensorRT-LLM's kernels
   kernel.cached_width = measured.cache_type == "fp8" ? 1 : 2;
   kernel.repeated = true;
   if (!prompt) return kernel;
@@ -117,13 +119,23 @@ std::vector<FitPart> attention_fits(const FitData& data) {
   const std::vector<std::string> prompt{
       "efficiency",        "softmax",          "fixed",   "block_overhead", "tail", "edge_keys", "fp8_rate",
       "memory_efficiency", "write_efficiency", "l2_share"};
-  const std::vector<std::string> answer{"efficiency", "fixed",    "block_overhead",     "tail",
-                                        "fp8_rate",   "fp8_load", "sm_bytes_per_clock", "memory_efficiency",
-                                        "l2_share"};
+  // Groups of few queries take one row of the tensor cores. Alone they do not tell products from loads: rates of products stay.
+  const auto answer = [&](bool latent) {
+    std::vector<std::string> names{"fixed",   "block_overhead", "tail", "fp8_load", "sm_bytes_per_clock", "memory_efficiency",
+                                   "l2_share"};
+    const bool has_rows = std::ranges::any_of(data.logs, [&](const KernelLog& log) {
+      return std::ranges::any_of(log.kernels, [&](const KernelRow& row) {
+        return is(row.kernel, AttentionUse::kDecode) && row.kernel.latent == latent &&
+               row.kernel.kv_group * row.kernel.m > kOneRow;
+      });
+    });
+    if (has_rows) names.insert(names.end(), {"efficiency", "fp8_rate"});
+    return names;
+  };
   paged("prefill", AttentionUse::kPrefill, false, prompt);
-  paged("decode", AttentionUse::kDecode, false, answer);
+  paged("decode", AttentionUse::kDecode, false, answer(false));
   paged("latent_prefill", AttentionUse::kPrefill, true, prompt);
-  paged("latent_decode", AttentionUse::kDecode, true, answer);
+  paged("latent_decode", AttentionUse::kDecode, true, answer(true));
   return parts;
 }
 

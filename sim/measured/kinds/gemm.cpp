@@ -52,7 +52,8 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
   using work::Precision;
   const auto is_gemm = [](const Kernel& kernel) { return kernel.kind == work::KernelKind::kGemm; };
   const auto low = [](const Kernel& kernel) {
-    return kernel.precision == Precision::kFp8 || kernel.precision == Precision::kMxfp8 || kernel.precision == Precision::kFp4;
+    return kernel.precision == Precision::kFp8 || kernel.precision == Precision::kMxfp8 ||
+           kernel.precision == Precision::kFp4 || work::has_integer_weights(kernel.precision);
   };
   FitPart plain = detail::fit_alone(data, "gemm", {"gpu.gemm.efficiency", "gpu.gemm.tile_overhead", "gpu.gemm.wave_rounding"},
                                     [&](const Kernel& kernel) { return is_gemm(kernel) && !low(kernel); });
@@ -65,7 +66,7 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
   std::vector<FitPart> parts{std::move(plain)};
   // GEMMs of low precision share with the others what loads and waves cost.
   const auto scaled = [&](const std::string& group, const std::string& rate, const detail::Wanted& wanted) {
-    FitPart part = detail::fit_alone(data, "gemm_" + group, {rate, "gpu." + group + ".block_overhead"},
+    FitPart part = detail::fit_alone(data, "gemm_" + group, {rate, "gpu." + group + ".loop_latency"},
                                      [&](const Kernel& kernel) { return is_gemm(kernel) && wanted(kernel); });
     const bool quantizes = std::ranges::any_of(data.logs, [&](const KernelLog& log) {
       return std::ranges::any_of(
@@ -74,6 +75,7 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
     if (part.samples.size() < kRowsForShapes || !quantizes) return;
     part.keys.push_back("gpu." + group + ".quantize_fixed");
     part.keys.push_back("gpu." + group + ".quantize_efficiency");
+    part.keys.push_back("gpu." + group + ".quantize_row");
     parts.push_back(std::move(part));
   };
   const auto fp8 = [](work::Scaling scaling) {
@@ -83,6 +85,17 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
   scaled("fp8_row", "gpu.fp8_row.rate", fp8(work::Scaling::kRow));
   scaled("fp8_block", "gpu.fp8_block.rate", fp8(work::Scaling::kBlock));
   scaled("fp4", "gpu.gemm.fp4_efficiency", [](const Kernel& kernel) { return kernel.precision == Precision::kFp4; });
+  // INT8 loops are never as long as their loads.
+  const auto integers = [&](const char* group, std::vector<std::string> keys, bool (*wanted)(Precision)) {
+    for (std::string& key : keys) key = fmt::format("gpu.{}.{}", group, key);
+    FitPart part = detail::fit_alone(data, fmt::format("gemm_{}", group), std::move(keys), [&](const Kernel& kernel) {
+      return is_gemm(kernel) && !kernel.quantizes && wanted(kernel.precision);
+    });
+    if (part.samples.size() >= kRowsForShapes) parts.push_back(std::move(part));
+  };
+  integers("int8", {"rate", "fixed", "tile_overhead", "memory_efficiency"},
+           [](Precision precision) { return precision == Precision::kInt8; });
+  integers("weight_only", {"rate", "fixed", "tile_overhead", "loop_latency", "memory_efficiency"}, work::is_weight_only);
   return parts;
 }
 

@@ -26,6 +26,9 @@ std::optional<Precision> precision_of(const std::string& type) {
   if (type == "fp8") return Precision::kFp8;
   if (type == "mxfp8") return Precision::kMxfp8;
   if (type == "nvfp4" || type == "mxfp4") return Precision::kFp4;
+  if (type == "int8") return Precision::kInt8;
+  if (type == "w8a16") return Precision::kW8A16;
+  if (type == "w4a16") return Precision::kW4A16;
   if (type == "tf32") return Precision::kTf32;
   if (type == "fp32" || type == "float") return Precision::kFp32;
   return std::nullopt;
@@ -90,7 +93,7 @@ Kernel kernel_of_bytes(KernelKind kind, double bytes, double elements) {
 }
 
 std::int64_t width_of(const MeasuredPoint& measured) {
-  if (measured.type == "fp8" || measured.type == "mxfp8" || measured.type.ends_with("fp4")) return 1;
+  if (measured.type == "fp8" || measured.type == "mxfp8" || measured.type.ends_with("fp4") || measured.type == "int8") return 1;
   return measured.type == "tf32" || measured.type == "fp32" ? 4 : 2;
 }
 

@@ -16,7 +16,9 @@ std::optional<std::vector<Kernel>> memory_kernels(const MeasuredPoint& measured,
   const std::string& op = measured.what;
   const auto of = [&](KernelKind kind) {
     const double elements = kind == KernelKind::kNormForward ? static_cast<double>(measured.elements) : 0;
-    return std::vector{detail::kernel_of_bytes(kind, static_cast<double>(measured.bytes.count()), elements)};
+    Kernel kernel = detail::kernel_of_bytes(kind, static_cast<double>(measured.bytes.count()), elements);
+    kernel.repeated = op != "write";  // writes alone leave for HBM
+    return std::vector{kernel};
   };
   if (op == "rmsnorm") return of(KernelKind::kNormForward);
   if (op == "softmax") return of(KernelKind::kSoftmaxLoss);

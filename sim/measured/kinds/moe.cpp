@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
@@ -72,23 +73,25 @@ std::vector<FitPart> moe_fits(const FitData& data) {
   using work::Kernel;
   using work::Precision;
   std::vector<FitPart> parts;
-  const auto part = [&](const char* group, const detail::Wanted& wanted) {
+  const auto part = [&](const char* group, const std::vector<const char*>& keys, const detail::Wanted& wanted) {
     FitPart fitted{.id = fmt::format("moe_{}", group), .keys = {}, .samples = {}};
-    for (const char* key : {"efficiency", "small_tile_penalty", "fixed", "block_overhead", "loop_latency", "sm_bytes_per_clock",
-                            "memory_efficiency", "pass_efficiency", "elsewhere", "l2_share"})
-      fitted.keys.push_back(fmt::format("gpu.experts_{}.{}", group, key));
+    for (const char* key : keys) fitted.keys.push_back(fmt::format("gpu.experts_{}.{}", group, key));
     fitted.samples = detail::fit_alone(data, fitted.id, {}, [&](const Kernel& kernel) {
                        return kernel.kind == work::KernelKind::kExperts && wanted(kernel);
                      }).samples;
     if (fitted.samples.size() >= kCallsForExperts) parts.push_back(std::move(fitted));
   };
+  const std::vector<const char*> all{
+      "efficiency",         "small_tile_penalty", "fixed",           "block_overhead", "loop_latency",
+      "sm_bytes_per_clock", "memory_efficiency",  "pass_efficiency", "elsewhere",      "l2_share"};
   const auto is_fp8 = [](const Kernel& kernel, work::Scaling scaling) {
     return kernel.precision == Precision::kFp8 && kernel.scaling == scaling;
   };
-  part("bf16", [](const Kernel& kernel) { return kernel.precision == Precision::kBf16; });
-  part("fp8", [&](const Kernel& kernel) { return is_fp8(kernel, work::Scaling::kTensor); });
-  part("fp8_block", [&](const Kernel& kernel) { return is_fp8(kernel, work::Scaling::kBlock); });
-  part("fp4", [](const Kernel& kernel) { return kernel.precision == Precision::kFp4; });
+  part("bf16", all, [](const Kernel& kernel) { return kernel.precision == Precision::kBf16; });
+  part("fp8", all, [&](const Kernel& kernel) { return is_fp8(kernel, work::Scaling::kTensor); });
+  part("fp8_block", all, [&](const Kernel& kernel) { return is_fp8(kernel, work::Scaling::kBlock); });
+  part("fp4", all, [](const Kernel& kernel) { return kernel.precision == Precision::kFp4; });
+  part("weight_only", {"rate"}, [](const Kernel& kernel) { return work::is_weight_only(kernel.precision); });
   return parts;
 }
 

@@ -98,7 +98,7 @@ E named(LineObject& line, const char* key, int count) {
 }
 
 constexpr int kKernelKinds = static_cast<int>(work::KernelKind::kMemset) + 1;
-constexpr int kStridedKinds = static_cast<int>(work::StridedKind::kAttentionEnds) + 1;
+constexpr int kStridedKinds = static_cast<int>(work::StridedKind::kGeluBackward) + 1;
 
 KernelRow kernel_row(LineObject& line) {
   KernelRow row;

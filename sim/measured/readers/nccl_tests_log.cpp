@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
+#include <fstream>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "sim/core/digest.h"
-#include "sim/core/used_files.h"
 #include "sim/core/words.h"
 #include "sim/measured/readers/nccl_tests_parser.h"
+#include "sim/measured/readers/text_lines.h"
 
 namespace weft::measured {
 namespace detail {
@@ -154,11 +151,7 @@ NcclTestsLog read_nccl_tests_log(std::istream& input, const std::string& file) {
 }
 
 NcclTestsLog read_nccl_tests_log(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw ConfigError(fmt::format("'{}' is a folder, expected a log file", path));
-  std::ifstream input = open_input(path);
-  if (!input) throw ConfigError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  std::ifstream input = open_text(path, "a log file");
   return read_nccl_tests_log(input, path);
 }
 

@@ -1,27 +1,14 @@
 #include "sim/measured/readers/point_log.h"
 
-#include <fmt/format.h>
+#include <fstream>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
-
-#include "sim/core/error.h"
-#include "sim/core/used_files.h"
 #include "sim/measured/readers/formats.h"
+#include "sim/measured/readers/text_lines.h"
 
 namespace weft::measured {
 namespace {
 
-std::ifstream open(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw ConfigError(fmt::format("'{}' is a folder, expected a file of measurements", path));
-  std::ifstream input = open_input(path);
-  if (!input) throw ConfigError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  return input;
-}
+std::ifstream open(const std::string& path) { return open_text(path, "a file of measurements"); }
 
 }  // namespace
 

@@ -38,8 +38,24 @@ struct OverlapPart {
   double longest_us = 0;
 };
 
+// Layers of a dense transformer that several GPUs share, and the step that they took.
+struct MeasuredStep {
+  std::string model = {};
+  bool is_decode = true;
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t ffn = 0;
+  std::int64_t tokens = 1;   // new ones of each sequence
+  std::int64_t context = 0;  // tokens that the last new one meets, itself among them
+  int samples = 1;           // in a row
+  int warmup = 0;            // before them
+};
+
 struct MeasuredPoint {
-  std::string kind = {};  // "launch", "memory", "gemm", "moe", "attention", "copy", "overlap", "nic"
+  std::string kind = {};  // "launch", "memory", "gemm", "moe", "attention", "copy", "overlap", "nic", "serving_step"
   std::string what = {};  // launch: what; memory: op; copy: engine; attention: method; overlap: case; nic: tool
   std::string record_set = {};
   int line = 0;
@@ -82,6 +98,7 @@ struct MeasuredPoint {
   int ranks = 1;
   int gpus_per_thread = 1;
   std::vector<OverlapPart> parts = {};
+  MeasuredStep step = {};  // serving_step, of `ranks` GPUs and `batch` sequences
   std::map<std::string, std::string> env = {};
 };
 

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/used_files.h"
 
 namespace weft::measured {
 namespace {
@@ -84,6 +88,15 @@ void LineReader::check_text() const {
              "expected the text or the JSON that nccl-tests writes");
     }
   }
+}
+
+std::ifstream open_text(const std::string& path, std::string_view expected) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw ConfigError(fmt::format("'{}' is a folder, expected {}", path, expected));
+  std::ifstream input = open_input(path);
+  if (!input) throw ConfigError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  return input;
 }
 
 std::string printable(std::string_view text, std::size_t limit) {

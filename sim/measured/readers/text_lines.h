@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <fstream>
 #include <istream>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ class LineReader {
   int number_ = 0;
   bool terminated_ = false;
 };
+
+// Opens a file that the run uses. ConfigError where it is a folder, "expected ...", or cannot be read.
+std::ifstream open_text(const std::string& path, std::string_view expected);
 
 // `text` as it may be shown in a message: control and non-ASCII bytes as '?', tabs as blanks, cut to `limit` characters.
 std::string printable(std::string_view text, std::size_t limit = 120);

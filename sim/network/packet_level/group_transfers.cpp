@@ -242,7 +242,7 @@ PacketId GroupTransfers::make(std::uint32_t index, PacketKind kind, std::int64_t
   packet = {};
   packet.kind = kind;
   packet.message = index;
-  packet.sequence = sequence;
+  packet.sequence = sequence & kMostSequence;
   packet.payload = static_cast<std::int32_t>(std::min(kPayload, message.bytes - sequence * kPayload));
   packet.size = network_.wire_size(link, packet.payload);
   packet.priority = message.priority;

@@ -22,7 +22,7 @@ bool PacketNetwork::ruled_out(const Packet& packet, std::uint32_t link, bool at_
     if (rule.of != kind || (rule.link.valid() ? !on_link || rule.link.value() != link : !at_end)) continue;
     if ((each.flow && *each.flow != packet.flow) || now < rule.from || now >= rule.until) continue;
     const std::int64_t number = is_data ? packet.sequence : each.met++;
-    if (rule.every > 0 && !(is_data && packet.again) && (number + 1) % rule.every == 0) lost = true;
+    if (rule.every > 0 && !packet.retried && !(is_data && packet.again) && (number + 1) % rule.every == 0) lost = true;
     if (rule.probability > 0 && random(link).chance(rule.probability)) lost = true;
     for (std::size_t i = 0; i < rule.packets.size(); ++i) {
       if (rule.packets[i] != number || each.taken[i]) continue;

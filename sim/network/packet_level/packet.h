@@ -25,16 +25,22 @@ enum class PacketKind : std::uint8_t {
   kAck,
   kNak,
   kCnp,
+  kCredit,  // of a destination to a source (RCCC)
 };
+// The largest number of a packet within its queue pair.
+inline constexpr std::int64_t kMostSequence = (std::int64_t{1} << 47) - 1;
+
 constexpr bool carries_data(PacketKind kind) { return kind <= PacketKind::kCopy; }
 constexpr bool is_of_group(PacketKind kind) { return kind == PacketKind::kReduce || kind == PacketKind::kCopy; }
 
 // One cache line. `size` is what it takes on the wire of the link it is queued for or on.
 struct Packet {
-  Time at;                    // on a wire: when the far end acts on it; in a queue: when it joined
-  Time tail;                  // when its last bit has passed the device that took in its head (cut-through); else in the past
-  Time sent;                  // of the data packet, by its source
-  std::int64_t sequence = 0;  // within its queue pair; of an acknowledgement: what it acknowledges
+  Time at;    // on a wire: when the far end acts on it; in a queue: when it joined
+  Time tail;  // when its last bit has passed the device that took in its head (cut-through); else in the past
+  Time sent;  // of the data packet, by its source
+  std::int64_t sequence : 48 = 0;  // within its queue pair; of an acknowledgement: what it acknowledges
+  // RCCC, in full packets since the start, modulo 2^16. Of data: what its source asks for. Else: what is granted.
+  std::uint64_t credit : 16 = 0;
   PacketId next = kNoPacket;  // behind it in its queue
   std::uint32_t flow = 0;     // queue pair
   std::uint32_t message = 0;
@@ -54,6 +60,7 @@ struct Packet {
   bool counted : 1 = false;   // in the memory of the device that `ingress` leads to
   bool credited : 1 = false;  // `ingress` is owed credits for it
   bool trimmed : 1 = false;   // a switch has cut it to its header
+  bool retried : 1 = false;   // lost on the link over which it comes, which sends it again (LLR)
   std::uint16_t by = 0;       // the leaf of its detour, or its entropy value (PacketRoutes)
 };
 static_assert(sizeof(Packet) == 64, "one cache line");

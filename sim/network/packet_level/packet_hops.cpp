@@ -101,6 +101,9 @@ WEFT_RARE void PacketNetwork::on_rare_event(EventKind kind, std::uint32_t index,
     case EventKind::kForced:
       set_forced(index);
       break;
+    case EventKind::kRetry:
+      hold_for_retry(index, extra != 0);
+      break;
     case EventKind::kCredit:
       credits_[index].blocks[extra >> 21] += extra & 0x1F'FFFF;
       try_start(index);
@@ -118,23 +121,40 @@ WEFT_RARE void PacketNetwork::lose(std::uint32_t link, PacketId packet, const Pa
 }
 
 WEFT_EVERY_HOP void PacketNetwork::change_queue(LinkState& state, std::uint32_t link, Queue& queue, std::int64_t by, Time now) {
+  queue.bytes += by;
+  if (wires_[state.port.kind].from_memory) return;
   Traffic& traffic = state.traffic;
   traffic.queue_byte_ps += static_cast<double>(traffic.queued) * static_cast<double>(now.ps() - traffic.changed);
   traffic.changed = now.ps();
   traffic.queued += by;
   traffic.peak = std::max(traffic.peak, traffic.queued);
-  queue.bytes += by;
   if (!loads_.empty()) loads_[link] = traffic.queued;
 }
 
 WEFT_RARE void PacketNetwork::push_input(std::uint32_t link, Queue& queue, PacketId packet, const Packet& p) {
   InputQueues& inputs = (*inputs_[link])[p.priority];
-  inputs.push(packets_, p.ingress.valid() ? input_[p.ingress.index()] : 0, packet);
+  std::uint32_t input = p.ingress.valid() ? input_[p.ingress.index()] : 0;
+  if (RelayTurns* const turns = turns_of(link, p); turns != nullptr) {
+    input = turns->input_of(p);
+    turns->add(p);
+  }
+  inputs.push(packets_, input, packet);
   queue.head = inputs.head();
+}
+
+// Made with the first packet that a GPU relays over the link.
+RelayTurns* PacketNetwork::turns_of(std::uint32_t link, const Packet& p) {
+  std::unique_ptr<RelayTurns>& turns = turns_[link];
+  if (turns == nullptr && p.ingress.valid() && wire_of(link).from_memory) {
+    turns = std::make_unique<RelayTurns>();
+    for (InputQueues& queue : *inputs_[link]) queue.for_each(packets_, [&](const Packet& waits) { turns->add(waits); });
+  }
+  return turns.get();
 }
 
 WEFT_RARE void PacketNetwork::pop_input(std::uint32_t link, Queue& queue, int priority) {
   InputQueues& inputs = (*inputs_[link])[static_cast<std::size_t>(priority)];
+  if (turns_[link] != nullptr) turns_[link]->remove(packets_[queue.head]);
   inputs.pop(packets_);
   queue.head = inputs.head();
 }
@@ -194,12 +214,24 @@ WEFT_RARE bool PacketNetwork::pull(std::uint32_t link, int priority) {
   return true;
 }
 
+WEFT_RARE bool PacketNetwork::line_up(std::uint32_t link, int priority) {
+  const bool any = links_[link].queues[priority].head != kNoPacket;
+  if (!any) return pull(link, priority);
+  if (turns_.empty() || turns_[link] == nullptr || !turns_[link]->any_relayed(priority)) return true;
+  const RelayTurns& turns = *turns_[link];
+  while ((links_[link].port.offered & priority_bit(priority)) != 0 &&
+         turns.own(priority) < endpoints_->ready(LinkId{link}, priority)) {
+    if (!pull(link, priority)) break;
+  }
+  return true;
+}
+
 void PacketNetwork::try_start(std::uint32_t link) { try_start(links_[link], link, simulator_.now()); }
 
 // Mostly the highest priority has a packet, and nothing keeps it back.
 WEFT_EVERY_HOP void PacketNetwork::try_start(LinkState& state, std::uint32_t link, Time now) {
   const Port& port = state.port;
-  if (port.busy || port.choosing) return;
+  if (port.busy || port.choosing || port.retries) return;
   const auto able = static_cast<PriorityMask>((port.waiting | port.offered) & ~(port.paused | port.forced));
   if (able == 0) return;
   const int priority = std::bit_width(able) - 1;
@@ -249,7 +281,7 @@ WEFT_EVERY_HOP void PacketNetwork::start(LinkState& state, const Wire& wire, std
   const PacketId packet = take(state, link, priority);
   Packet& p = packets_[packet];
   const std::int32_t size = p.size;
-  traffic.wait_ps += static_cast<double>((now - p.at).ps());
+  if (!wire.from_memory) traffic.wait_ps += static_cast<double>((now - p.at).ps());
   if (marks_at_start_) mark(link, p, state.queues[priority].bytes, false);
   if (stamps_ && wire.switch_behind && p.kind == PacketKind::kData && p.stamps < kMaxTelemetryHops) {
     stamp(state, wire, packet, p, now);
@@ -302,6 +334,7 @@ WEFT_EVERY_HOP void PacketNetwork::put_on_wire(Port& port, const Wire& wire, std
   p.counted = wire.switch_ahead;
   p.credited = wire.credits;
   p.on_wire = true;
+  p.retried = false;
   if (wire.leaves_part) [[unlikely]]
     return send_off(packet, p, link, at);
   if (at >= end) {
@@ -344,7 +377,12 @@ WEFT_EVERY_HOP void PacketNetwork::arrival(PacketId packet) {
   const DeviceId device{to_[link]};
   ++p.hop;
   const bool at_end = endpoints_->destination(p) == device;
+  if (!retries_.empty() && comes_later(packet, p, link)) return;
   if (!rules_.empty() && ruled_out(p, link, at_end)) {
+    if (is_retried(LinkId{link})) {
+      retry(packet, p, link);
+      return;
+    }
     return_credit(p, p.size);
     drop(packet, link);
     return;
@@ -368,6 +406,11 @@ WEFT_EVERY_HOP void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint
     return_credit(p, p.size);
     drop(packet, link, true);
     return;
+  }
+  // A GPU that relays has it in its memory, where it waits for its turn without a hold on the link that it came over.
+  if (p.credited && wire_of(link).memory_behind) {
+    return_credit(p, p.size);
+    p.credited = false;
   }
   LinkState& state = links_[out.index()];
   const Wire& wire = wires_[state.port.kind];

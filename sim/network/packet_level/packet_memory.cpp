@@ -27,8 +27,9 @@ void PacketNetwork::add_held(std::span<HeldMemory, kMemoryKinds> held) const {
   const std::size_t of_each = (inputs_.empty() ? 0 : sizeof(inputs_[0])) +
                               (open_pauses_.empty() ? 0 : sizeof(open_pauses_[0])) +
                               (expiries_.empty() ? 0 : 2 * kPriorities * sizeof(Time)) + (watches_.empty() ? 0 : sizeof(Watch));
-  const std::size_t more = ports * of_each + with_credits * (sizeof(Credits) + sizeof(Inputs)) + size_of(loads_) +
-                           size_of(input_) + size_of(deficits_) + size_of(lane_turns_) + size_of(unmarked_) + size_of(random_);
+  const std::size_t more = ports * of_each + with_credits * (sizeof(Credits) + sizeof(Inputs) + sizeof(turns_[0])) +
+                           size_of(loads_) + size_of(input_) + size_of(deficits_) + size_of(lane_turns_) + size_of(unmarked_) +
+                           size_of(random_);
   add_to(held, MemoryKind::kPort, ports, ports * kPortBytes + more);
   add_to(held, MemoryKind::kPacket, packets_.size(), packets_.size() * kPacketBytes + size_of(telemetry_));
 }

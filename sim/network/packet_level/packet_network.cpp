@@ -75,6 +75,8 @@ PacketNetwork::Wire PacketNetwork::make_wire(LinkId id) const {
                       (topology_.kind(link.to) == DeviceKind::kNic && is_fabric_switch(topology_, link.from));
   wire.switch_behind = is_fabric_switch(topology_, link.from);
   wire.credits = has_credits(topology_, id, settings_.credits);
+  wire.memory_behind = topology_.kind(link.to) == DeviceKind::kGpu;
+  wire.from_memory = topology_.kind(link.from) == DeviceKind::kGpu;
   wire.full_payload = static_cast<std::int32_t>(spec.packet.count());
   wire.full_size = other_wire_size(id, wire.full_payload);
   wire.leaves_part = begins_here(id) && !ends_here(id);
@@ -122,6 +124,7 @@ bool PacketNetwork::takes(LinkId link, std::int32_t size) const {
 void PacketNetwork::make_credits() {
   credits_ = LazyArray<Credits>{links_.size()};
   inputs_.resize(links_.size());
+  turns_.resize(links_.size());
   input_.resize(links_.size());
   std::vector<std::uint32_t> inputs(topology_.device_count(), 0);
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
@@ -183,7 +186,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
     const int priority = std::bit_width(able) - 1;
     able &= static_cast<PriorityMask>(~priority_bit(priority));
     const Queue& queue = links_[link].queues[priority];
-    if (queue.head == kNoPacket && !pull(link, priority)) continue;
+    if (!line_up(link, priority)) continue;
     if (!credits || has_credit(link, priority, packets_[queue.head])) return priority;
   }
   return -1;
@@ -194,7 +197,7 @@ int PacketNetwork::choose(std::uint32_t link, PriorityMask able) {
   for (int priority = 0; priority < kPriorities; ++priority) {
     if ((able & priority_bit(priority)) == 0) continue;
     const Queue& queue = links_[link].queues[priority];
-    if ((queue.head == kNoPacket && !pull(link, priority)) || !has_credit(link, priority, packets_[queue.head])) {
+    if (!line_up(link, priority) || !has_credit(link, priority, packets_[queue.head])) {
       able &= static_cast<PriorityMask>(~priority_bit(priority));
     }
   }

@@ -28,6 +28,7 @@
 #include "sim/network/packet_level/packet_fabric.h"
 #include "sim/network/packet_level/part_mail.h"
 #include "sim/network/packet_level/per_priority.h"
+#include "sim/network/packet_level/relay_turns.h"
 #include "sim/network/packet_level/settings.h"
 #include "sim/network/topology.h"
 
@@ -132,7 +133,8 @@ class PacketNetwork final : private EventTarget {
     kExpiry,
     kRefresh,
     kHeld,
-    kWatch
+    kWatch,
+    kRetry
   };
 
   struct Queue {
@@ -169,6 +171,7 @@ class PacketNetwork final : private EventTarget {
     bool special : 1 = false;   // any of these two
     bool held : 1 = false;      // it will ask its sharer again
     bool release_counted : 1 = false;
+    bool retries : 1 = false;  // sends again what its far end has not taken (LLR), and nothing new
     bool guarded : 1 = false;  // it has failed, or its watchdog wants to see what joins its queues
   };
   static_assert(sizeof(Port) == 64, "one cache line");
@@ -195,6 +198,8 @@ class PacketNetwork final : private EventTarget {
     bool switch_ahead = false;  // the far device is one that counts memory, marks and pauses
     bool switch_behind = false;
     bool credits = false;
+    bool from_memory = false;           // out of a GPU: what waits is in no queue
+    bool memory_behind = false;         // a GPU's, which takes whatever goes on from there
     bool leaves_part = false;           // its far end is another part's
     std::array<Transmission, 2> usual;  // of full packets and of acknowledgements: divisions are slow
     bool operator==(const Wire&) const = default;
@@ -244,12 +249,23 @@ class PacketNetwork final : private EventTarget {
     PriorityMask in_storm = 0;
     PriorityMask idle = 0;  // paused for longer than the detection time, with an empty queue
   };
+  // A link that sends again (LLR): until then what comes is not taken, and comes so much later.
+  struct Retry {
+    Time until;
+    Duration delay;
+  };
   struct Rule {
     DropRule rule;
     std::optional<std::uint32_t> flow;
     std::vector<bool> taken;
     std::int64_t met = 0;  // packets that are no data
   };
+
+  // LLR (link_retry.cpp).
+  [[nodiscard]] bool is_retried(LinkId link) const;
+  void retry(PacketId packet, Packet& p, std::uint32_t link);
+  bool comes_later(PacketId packet, Packet& p, std::uint32_t link);
+  void hold_for_retry(std::uint32_t link, bool begins);
 
   void on_event(std::uint64_t payload) override;
   void on_rare_event(EventKind kind, std::uint32_t index, std::uint32_t extra);
@@ -294,6 +310,9 @@ class PacketNetwork final : private EventTarget {
   }
   // From the queue pairs into the queue; false: they have nothing ready.
   bool pull(std::uint32_t link, int priority);
+  // As many of the GPU's own as take turns with what it relays; false: nothing waits, and nothing is ready.
+  bool line_up(std::uint32_t link, int priority);
+  RelayTurns* turns_of(std::uint32_t link, const Packet& p);
   void push_input(std::uint32_t link, Queue& queue, PacketId packet, const Packet& p);
   void pop_input(std::uint32_t link, Queue& queue, int priority);
   // The head of a queue that is not empty, out of it.
@@ -382,6 +401,7 @@ class PacketNetwork final : private EventTarget {
   std::vector<std::uint32_t> input_;  // where any link has credits: its number among those of the far device, which is 0 itself
   using Inputs = std::array<InputQueues, kPriorities>;
   std::vector<std::unique_ptr<Inputs>> inputs_;                  // of links with credits: what waits behind Queue::head
+  std::vector<std::unique_ptr<RelayTurns>> turns_;               // of those out of a GPU that has relayed anything
   std::vector<std::array<double, kPriorities>> deficits_;        // where the scheduler needs them
   std::vector<std::array<double, kPriorities>> shares_;          // by PacketSettings::index_of(): weights, the least one 1
   std::vector<LaneTurns> lane_turns_;                            // where any port has tables
@@ -395,6 +415,7 @@ class PacketNetwork final : private EventTarget {
   bool stamps_ = false;
   bool is_large_ = false;  // its links' state does not stay in the cache that a core has for itself
   std::vector<Rule> rules_;
+  std::vector<Retry> retries_;  // by link, once any has lost a packet that it sends again
   std::vector<ForcedPause> forced_pauses_;
   std::vector<PauseRecord> pauses_;
   LazyArray<std::array<std::uint32_t, kPriorities>> open_pauses_;  // by link: one more than the index of the record that lasts

@@ -65,6 +65,8 @@ class SelectiveRepeat {
     while (!lost_.empty() && (lost_.front() < first_ || is_acked(lost_.front()))) lost_.pop_front();
     return lost_.empty() ? std::nullopt : std::optional{lost_.front()};
   }
+  // How many; one that has come meanwhile counts until it is first in line.
+  [[nodiscard]] std::int64_t lost() const { return static_cast<std::int64_t>(lost_.size()); }
   // It is sent now; `next` has never been.
   void pop_lost(std::int64_t next) {
     again_.push_back({lost_.front(), next});

@@ -166,6 +166,7 @@ struct PacketSettings {
   EcnSettings ecn;
   CreditSettings credits;
   TransportSettings transport;
+  bool link_retry = false;  // of Ethernet links: LLR (link_retry.cpp)
   // Service level to virtual lane, which is a priority here; -1: the fabric does not take that level.
   std::array<std::int16_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1};
   std::vector<DeviceSettings> own = {};       // of switches that differ from the rest

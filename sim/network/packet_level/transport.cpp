@@ -188,6 +188,9 @@ void Transport::set_up(QueuePair& pair, std::span<const LinkId> path, std::uint6
   if (pair.acks && (reliability == Reliability::kSelectiveRepeat || (reliability == Reliability::kGoBackN && !in_order)))
     pair.selective = std::make_unique<SelectiveRepeat>(in_order ? 0 : kReordering);
   pair.in_order = pair.repeats && pair.selective == nullptr;
+  if (congestion != nullptr && congestion->needs().credits && pair.in_flight != nullptr && pair.selective != nullptr &&
+      !pair.open_loop)
+    set_up_credits(pair, path, congestion->grants());
 }
 
 void Transport::choose_back(FlowEnds& ends) {
@@ -312,6 +315,7 @@ void Transport::post_message(std::uint32_t flow, std::uint32_t index, const Tran
     pair.ready_after = message.ready + Duration::whole_ps(1e12 / *pair.how->message_rate);
   }
   pair.end += message.count;
+  if (pair.credits != nullptr) add_demand(pair, message);
   if (pair.newest == kNone) {
     pair.oldest = index;
   } else {
@@ -342,7 +346,7 @@ PacketId Transport::build(std::uint32_t flow, std::int64_t sequence, LinkId link
   Packet& packet = network_.packets()[id];
   packet = {};
   packet.flow = flow;
-  packet.sequence = sequence;
+  packet.sequence = sequence & kMostSequence;
   packet.message = index;
   packet.payload = payload_of(message, sequence);
   packet.size = network_.wire_size(link, packet.payload);
@@ -392,6 +396,10 @@ void Transport::on_event(std::uint64_t payload) {
       break;
     case EventKind::kCnp:
       receive_cnp(*pairs_[index]);
+      break;
+    case EventKind::kCredit:
+      pacers_[index]->rang();
+      grant(index);
       break;
   }
 }

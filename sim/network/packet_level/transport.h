@@ -25,6 +25,7 @@
 #include "sim/core/memory.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/packet_level/credit_pacer.h"
 #include "sim/network/packet_level/entropies.h"
 #include "sim/network/packet_level/group_transfers.h"
 #include "sim/network/packet_level/packet_network.h"
@@ -69,6 +70,12 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // The network's side.
   // The next packet that a queue pair has for `link` at `priority`, ready to send; kNoPacket: none is ready.
   PacketId pull(LinkId link, int priority);
+  // How many of its queue pairs are in line for `link` at `priority`.
+  [[nodiscard]] std::size_t ready(LinkId link, int priority) const {
+    const auto place = static_cast<std::size_t>(priority);
+    const Ring* const ring = rings_[link.index()].get();
+    return ring == nullptr ? 0 : ring->queue[place].size() - ring->head[place];
+  }
   // Where a packet goes that is at `device`, which is not its end.
   LinkId route(Packet& packet, DeviceId device) {
     const RouteId way = route_of(packet);
@@ -84,7 +91,11 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   [[nodiscard]] FootprintId footprint_of(const Packet& packet) const {
     return is_of_group(packet.kind) ? FootprintId{} : pairs_[packet.flow]->footprint;
   }
-  [[nodiscard]] bool may_be_trimmed(const Packet& packet) const { return pairs_[packet.flow]->entropies != nullptr; }
+  // Only Ultra Ethernet's are; one that only passes this part is as all of its fabric are.
+  [[nodiscard]] bool may_be_trimmed(const Packet& packet) const {
+    const QueuePair* const pair = pairs_[packet.flow].get();
+    return pair != nullptr ? pair->entropies != nullptr : settings_.transport.uec.has_value();
+  }
   // Asks for what route() and receive() will read of a packet that arrives at `device`: soon, and at once.
   [[gnu::always_inline]] void prefetch(const Packet& packet) const {
     if (!is_of_group(packet.kind)) routes_.prefetch(route_of(packet));
@@ -106,7 +117,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
-  enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost, kResend };
+  enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost, kResend, kCredit };
+  static constexpr int kMostTimeouts = 7;
 
   struct Message {
     TransferListener* listener = nullptr;
@@ -132,6 +144,21 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     bool left = false;       // all its packets have left their source once
     bool sent = false;       // its sender has told its poster
     bool delivered = false;  // so has its receiver
+  };
+  // Where the destination grants credit (RCCC).
+  struct Credits {
+    // Sender.
+    std::int64_t unsent = 0;  // wire bytes that were never sent
+    int timeouts = 0;         // in which it waited for credit
+    // Receiver, in packets since the start.
+    std::int64_t asked = 0;
+    std::int64_t trimmed = 0;  // granted without being asked for
+    std::int64_t granted = 0;
+    bool waits = false;  // for its turn
+    // The fabric's last link, on which a packet takes so long at the share that is granted; and the packets of a turn.
+    LinkId link;
+    Duration takes;
+    int turn = 1;
   };
   struct QueuePair {
     FootprintId footprint;
@@ -182,6 +209,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     // Ultra Ethernet's: the values of its packets, and, where these come in any order, what is on the way.
     std::unique_ptr<Entropies> entropies;
     std::unique_ptr<PacketsInFlight> in_flight;
+    std::unique_ptr<Credits> credits;
     FlowCounters counters;
   };
   // A packet that a failing link took, of a message that is to arrive all the same.
@@ -244,6 +272,17 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   void advance_acked(QueuePair& pair, std::int64_t below);
   void rewind(std::uint32_t flow);
   void receive_trim(QueuePair& pair, const Packet& trimmed);
+  // Credits (transport_credits.cpp).
+  void set_up_credits(QueuePair& pair, std::span<const LinkId> path, const CreditGrants& grants);
+  [[nodiscard]] std::int64_t wire_bytes(const QueuePair& pair, const Message& message) const;
+  void add_demand(QueuePair& pair, const Message& message);
+  void state_demand(QueuePair& pair, Packet& packet);
+  void hear_demand(const Packet& packet);
+  void grant(std::uint32_t link);
+  void send_credit(std::uint32_t flow);
+  [[nodiscard]] static bool waits_for_credit(const QueuePair& pair);
+  void ask_for_credit(QueuePair& pair);
+
   void arm_timeout(std::uint32_t flow);
   void timeout(std::uint32_t flow);
   void give_up(std::uint32_t flow);
@@ -278,10 +317,11 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   const FlowEnds* ends_ = nullptr;  // by queue pair, its own or of all parts; apart, because every hop of every packet asks
   std::vector<Message> messages_;
   std::uint32_t free_message_ = kNone;
-  std::vector<std::uint32_t> expected_;       // message by queue pair, of those that other parts send; kNone: of none
-  std::vector<std::unique_ptr<Ring>> rings_;  // by link, of sources only
-  std::vector<Resend> resends_;               // that their event is to come for
-  std::vector<Resend> cut_off_;               // that wait for a way
+  std::vector<std::uint32_t> expected_;               // message by queue pair, of those that other parts send; kNone: of none
+  std::vector<std::unique_ptr<Ring>> rings_;          // by link, of sources only
+  std::vector<std::unique_ptr<CreditPacer>> pacers_;  // by link, of destinations that grant credit
+  std::vector<Resend> resends_;                       // that their event is to come for
+  std::vector<Resend> cut_off_;                       // that wait for a way
   bool failures_pass_ = false;
   FabricTotals totals_;
   std::uint64_t live_ = 0;

@@ -11,7 +11,6 @@
 namespace weft::net {
 namespace {
 
-constexpr int kMostTimeouts = 7;
 constexpr std::int32_t kNoSack = -1;
 
 }  // namespace
@@ -31,6 +30,7 @@ void Transport::receive_data(PacketId id) {
   const Packet packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   if (packet.marked) notify(packet);
+  if (pair.credits != nullptr) hear_demand(packet);
   if (packet.trimmed && !pair.in_order) {
     answer(id, PacketKind::kNak, packet.sequence, kNoSack);
     return;
@@ -95,9 +95,11 @@ void Transport::complete(std::uint32_t index) {
 void Transport::answer(PacketId id, PacketKind kind, std::int64_t sequence, std::int32_t sack) {
   Packet& packet = network_.packets()[id];
   packet.kind = kind;
-  packet.sequence = sequence;
+  packet.sequence = sequence & kMostSequence;
   packet.payload = sack;
-  const TransportSettings& how = *pairs_[packet.flow]->how;
+  const QueuePair& pair = *pairs_[packet.flow];
+  if (pair.credits != nullptr) packet.credit = static_cast<std::uint16_t>(pair.credits->granted);
+  const TransportSettings& how = *pair.how;
   send_control(id, how.acks, static_cast<std::int32_t>(how.ack_size.count()));
 }
 
@@ -160,6 +162,10 @@ void Transport::receive_control(PacketId id) {
   const Packet packet = network_.packets()[id];
   QueuePair& pair = *pairs_[packet.flow];
   const Time now = simulator_.now();
+  if (pair.credits != nullptr && packet.kind != PacketKind::kCnp) {
+    pair.credits->timeouts = 0;
+    pair.congestion->on_credit(now, packet.credit);
+  }
   switch (packet.kind) {
     case PacketKind::kAck:
       acknowledge(packet.flow, packet.sequence, packet, id);
@@ -175,6 +181,8 @@ void Transport::receive_control(PacketId id) {
       break;
     case PacketKind::kCnp:
       receive_cnp(pair);
+      break;
+    case PacketKind::kCredit:
       break;
     case PacketKind::kData:
     case PacketKind::kReduce:
@@ -294,10 +302,17 @@ void Transport::arm_timeout(std::uint32_t flow) {
 void Transport::timeout(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
   pair.timer_queued = false;
-  if (pair.acked == pair.most_sent || pair.dead) return;
+  const bool waits = pair.credits != nullptr && pair.credits->unsent > 0 && waits_for_credit(pair);
+  if ((pair.acked == pair.most_sent && !waits) || pair.dead) return;
   if (simulator_.now() < pair.deadline) {
     pair.timer_queued = true;
     schedule(pair.deadline, EventKind::kTimeout, flow);
+    return;
+  }
+  if (pair.credits != nullptr && waits_for_credit(pair)) {
+    ask_for_credit(pair);
+    arm_timeout(flow);
+    offer(flow);
     return;
   }
   ++pair.counters.timeouts;
@@ -326,6 +341,7 @@ void Transport::give_up(std::uint32_t flow) {
     }
   }
   pair.newest = pair.sending = kNone;
+  if (pair.credits != nullptr) pair.credits->unsent = 0;
   pair.next = pair.acked = pair.most_sent = pair.end;
 }
 

@@ -36,6 +36,7 @@ Time Transport::may_send(QueuePair& pair) {
   if (pair.congestion != nullptr) pair.congestion->advance(now);
   const bool counts = !again || pair.in_flight != nullptr;
   if (counts && pair.outstanding >= window_room(pair)) return Time::max();
+  if (pair.credits != nullptr && !pair.congestion->has_credit()) return Time::max();
   Time at = next_send(pair);
   if (!again) at = std::max(at, messages_[pair.sending].ready);
   if (at <= now) return now;
@@ -109,6 +110,8 @@ PacketId Transport::pull(LinkId link, int priority) {
     if (pair.in_flight != nullptr) pair.outstanding += pair.in_flight->sent(sequence, counted);
     if (again) {
       pair.selective->pop_lost(pair.next);
+      // It may have waited long for credit.
+      if (pair.credits != nullptr && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.how->timeout;
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
       if (pair.acks && pair.in_flight == nullptr) pair.outstanding += counted;
@@ -118,6 +121,10 @@ PacketId Transport::pull(LinkId link, int priority) {
     const std::int64_t every = pair.how->ack_every;
     packet.asks = pair.acks && every > 1 && pair.next - pair.acked < every && pair.outstanding >= window_room(pair);
     pace(pair, counted, packet.payload, messages_[packet.message].rate_cap);
+    if (pair.credits != nullptr) {
+      if (!again) pair.credits->unsent -= counted;
+      state_demand(pair, packet);
+    }
     if (packet.last && !again) pair.sending = messages_[packet.message].next;
     if (pair.acks) arm_timeout(flow);
     queue.push_back(flow);
@@ -174,8 +181,10 @@ void Transport::cut_message(std::uint32_t index) {
   const std::int64_t count = std::max<std::int64_t>(sent, 0) + 1;
   if (count >= message.count) return;
   const std::int64_t less = message.count - count;
+  const std::int64_t before = pair.credits == nullptr ? 0 : wire_bytes(pair, message);
   message.count = count;
   message.bytes = count * pair.payload;
+  if (pair.credits != nullptr) pair.credits->unsent -= before - wire_bytes(pair, message);
   for (std::uint32_t later = message.next; later != kNone; later = messages_[later].next) messages_[later].first -= less;
   pair.end -= less;
   offer(message.flow);

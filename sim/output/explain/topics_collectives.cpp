@@ -17,8 +17,8 @@ std::vector<Topic> collectives_topics() {
                     "LL128 and Simple with their slots, slices, flags and warps (`weft explain executor`), launches by "
                     "threads, processes or CUDA graphs. An algorithm asked for that is not NCCL's runs as a textbook "
                     "one: on the network alone.",
-                .leaves_out = {"NCCL: registered buffers but for kernels of symmetric memory (`weft explain nccl_symmetric`), "
-                               "copy-engine kernels, plugins, CTA policies, communicator splits and grouped calls",
+                .leaves_out = {"NCCL: plugins, communicator splits and grouped calls; buffers are registered where -R says so "
+                               "(`weft explain registered`)",
                                "NCCL: data types and operators change nothing beyond the bytes (NCCL leaves NVLS for types the "
                                "switch cannot add)",
                                "NCCL: other environment variables are accepted, named in a note, and change nothing"},
@@ -66,7 +66,7 @@ std::vector<Topic> collectives_topics() {
                        "SHARP's plugin; fp8 rings of more than eight ranks are the last choice.",
             .leaves_out = {"NCCL's tuning: what workloads and traces run has elements of known size only: floating-point "
                            "numbers, but integers of one byte; their reductions are sums",
-                           "NCCL's tuning: buffers are not registered, and there is no tuner plugin",
+                           "NCCL's tuning: there is no tuner plugin",
                            "NCCL's planner: CollNet kinds stride over their channels; here each channel's bytes are one part"},
             .sources = {"models/nccl §4.4 to §4.6, §5"},
             .files = {"collectives/nccl/tuning.h", "collectives/nccl/planner.h"}}},
@@ -76,10 +76,44 @@ std::vector<Topic> collectives_topics() {
                     "Every rank runs the same rounds, group by group; a transfer takes as many channels as its size is "
                     "worth. Each channel takes the next of the receiver's NICs, and of the sender's node the NICs of the "
                     "GPU with the receiver's number, over NVLink where that is another (PXN, NCCL_P2P_PXN_LEVEL).",
-                .leaves_out = {"NCCL's send and receive: buffers are not registered, and a relay (PXN) joins no messages",
+                .leaves_out = {"NCCL's send and receive: a relay (PXN) joins no messages",
                                "NCCL's send and receive: 2.18 to 2.21 visit nodes in an order of their own"},
                 .sources = {"models/nccl §3.6"},
                 .files = {"collectives/nccl/p2p_plan.h", "collectives/nccl/peer_nets.h"}}},
+      {.names = {"registered", "registered_buffers"},
+       .text =
+           {.title = "buffers that the user has registered with NCCL (nccl-tests -R 1, ncclCommRegister): what is not copied",
+            .assumes =
+                "NCCL chooses as without; NCCL_CTA_POLICY=EFFICIENCY runs gathers and reduce-scatters on NVLS (2.27). NVLS "
+                "(2.19): the switch reads and writes the user's buffers, so ranks scatter and gather nothing. 18 of 20 warps "
+                "have it add up and copy, and few channels do: 4 on 8 H100, 8 on 8 B200. All of them together move "
+                "libraries.symmetric_memory.port_share of a port's rate, as PyTorch's kernel of the same instructions does. "
+                "Rings and trees in Simple (2.23): what stays as it came lies where it belongs, as a peer over NVLink stored "
+                "it there, and a step saves its store; 17 to 24 channels of one node become 16. All-to-all, send and receive "
+                "(2.23): a receiver only waits. Nodes of one rank (2.24): NICs send from and receive into the user's buffers, "
+                "all-gathers and broadcasts on one channel. LL, LL128, reduce-scatter and reduce outside NVLS, and domains of "
+                "several hosts (MNNVL) on NVLS gain nothing. In a CUDA graph NCCL_GRAPH_REGISTER=1, the default, registers "
+                "where NCCL_LOCAL_REGISTER=0 does not; gathers and scatters are registered in graphs alone (2.29).",
+            .leaves_out =
+                {"registered buffers: never measured here, and no value is fitted to them. -G without -R 1 runs as with "
+                 "tensors of an engine, which NCCL cannot register in graphs; nccl-tests' buffers it can, so give -R 1 for "
+                 "those",
+                 "registered buffers: starts, flags and waits for peers cost what they do without; so do flags between the "
+                 "chunks of a send, which NCCL makes in one of up to 1 GiB",
+                 "registered buffers: broadcasts of large buffers came out up to 24 % slower on their 16 channels, NVLS of 1 "
+                 "GiB "
+                 "and more up to 10 %; whether NCCL's do was not measured",
+                 "registered buffers: NVLS over several nodes, whose few channels came out slower than more without",
+                 "registered buffers: NICs' own copies for nodes of several ranks, CollNet, P2P over PCIe, ranks of one "
+                 "process, calls in place, several NICs of a GPU",
+                 "registered buffers: training, serving and traces run their calls as without",
+                 "registered buffers: a domain is several hosts where it has more than 4 GPUs beside Grace and more than 8 "
+                 "beside others"},
+            .sources = {"NCCL 2.19.3 to 2.30.7, src/register/coll_reg.cc (before 2.24 src/enqueue.cc), src/transport/nvls.cc, "
+                        "src/device/all_reduce.h, src/device/sendrecv.h, src/enqueue.cc",
+                        "Release notes of NCCL 2.19.1, 2.23.4 and 2.24.3", "models/nccl §7.4"},
+            .files = {"collectives/nccl/registered.h", "collectives/nccl/registered.cpp", "collectives/registered_schedule.h",
+                      "collectives/peer_costs.h"}}},
       {.names = {"nccl_search"},
        .text =
            {.title = "NCCL's channel search: which GPU orders and NICs its rings and trees use (weft explain channels)",

@@ -112,10 +112,14 @@ std::vector<Topic> network_topics() {
                 "delivery (rod) takes one path and goes back to what is missing. With switch: {trimming: true} a packet that "
                 "finds "
                 "its queue full loses its payload. Its header goes ahead at trim_priority, the receiver answers it, and the "
-                "packet is sent again within the window. NSCC moves the window (weft explain nscc).",
+                "packet is sent again within the window. NSCC moves the window (weft explain nscc), or the destination grants "
+                "credit "
+                "(weft explain rccc).",
             .leaves_out =
-                {"uec: receivers' credits (RCCC) and the destination flow control of NSCC",
-                 "uec: link-level retry (LLR): links lose no packets, but by rule or failure",
+                {"uec: the destination flow control of NSCC",
+                 "uec: links lose no packets, but by rule or failure; link-level retry (`llr: true`) repairs the former, has "
+                 "room for all "
+                 "that it may send again, counts none of it, and saves no acknowledgement that takes no links (acks: free)",
                  "uec: credit-based flow control (CBFC) is the section `credits`, without its messages' format",
                  "uec: ephemeral connections: contexts are there from the start, and setting up or closing one takes no time",
                  "uec: unreliable delivery (UUD) and idempotent operations (RUDI); a flow without ACKs is the former",
@@ -128,7 +132,9 @@ std::vector<Topic> network_topics() {
             .sources = {"Ultra Ethernet Consortium, UEC specification 1.0, 2025", "models/network §3.5",
                         "uet-htsim, the consortium's simulator: uec.cpp, uec_mp.cpp, main_uec.cpp (commit 40ccb05)"},
             .files = {"network/uec_settings.h", "network/packet_level/entropies.h", "network/packet_level/packets_in_flight.h",
-                      "network/packet_level/losses.cpp", "network/congestion/nscc.cpp"}}},
+                      "network/packet_level/losses.cpp", "network/packet_level/link_retry.cpp",
+                      "network/packet_level/transport_credits.cpp", "network/packet_level/credit_pacer.h",
+                      "network/congestion/nscc.cpp", "network/congestion/rccc.cpp"}}},
       {.names = {"pfc", "priority_flow_control", "pause", "headroom", "pfc_watchdog"},
        .text = {.title = "priority flow control (PFC): a switch whose buffer for a priority fills pauses its neighbour",
                 .assumes =

@@ -58,17 +58,19 @@ std::vector<Topic> planning_topics() {
                        "what a collective's call took its host, that is the launch's cost; where it was over nine tenths of "
                        "the loop's time, the row is the host's and does not count. Streams that overlap are a program for "
                        "the Replayer: all ranks start at once, the host issues one stream after the other, and clocks are "
-                       "those that the load allows.",
+                       "those that the load allows. Serving steps are what the library torch runs, one after another from a "
+                       "pause on, at the clock that those before leave; the point is their median.",
             .leaves_out = {"measured points: data that still lie in the L2 come from there no faster",
                            "measured points: copy engines of a GPU start at once, and their number is no limit; copies among "
                            "all pairs at once are not predicted, nor are launches of empty kernels",
                            "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
                            "measured points: copies by thread blocks reach what collectives reach on a link, whatever their "
                            "number of blocks",
-                           "measured points: attention of single kernels is two GEMMs and a softmax, one after the other"},
+                           "measured points: attention of single kernels is two GEMMs and a softmax, one after the other",
+                           "measured points: between two replays of a serving step the GPU does not rest"},
             .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
             .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "measured/kinds/overlap.cpp",
-                      "network/host_memory.h"}}},
+                      "measured/kinds/serving_step.cpp", "network/host_memory.h"}}},
       {.names = {"cost", "power", "prices"},
        .text = {.title = "what a cluster costs and draws, from its bill of materials and two books of figures",
                 .assumes =

@@ -28,7 +28,8 @@ std::vector<Topic> workloads_topics() {
                 "GEMM: waves of tiles over the SMs; a tile takes its prologue and epilogue, and for each step of k what "
                 "its SM's share of the peak times an efficiency, its loads from the L2 or a latency allow. Reading from "
                 "HBM hides behind that, but not whole. Grouped GEMMs share the waves; those of low precision have a "
-                "prologue of their library's. "
+                "prologue of their library's. Weights of 8 or 4 bits alone (w8a16, w4a16) are read as they are stored and "
+                "computed in bf16, int8 (W8A8) at the peak of INT8, each with costs of its library's. "
                 "Flash attention: FLOPs that are not masked over a share of the peak, a tail of the longest block, a "
                 "fixed time. That of serving engines: heads that share a key are computed together, the softmax takes "
                 "as long as some FLOPs of the tensor cores, answers split their keys over idle SMs, computing and reading "
@@ -43,8 +44,9 @@ std::vector<Topic> workloads_topics() {
                 {"GEMMs: the fastest tile shape and split of the inner dimension are chosen; libraries choose by "
                  "heuristics",
                  "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
-                 "experts in one call: rows that are uneven are taken as exponentially distributed over experts; 4-bit "
-                 "weights with bf16 products have no model",
+                 "experts in one call: rows that are uneven are taken as exponentially distributed over experts",
+                 "weights of integers: dense products are fitted to A100 alone, and other GPUs take them over; a scale and a "
+                 "zero stand for 128 weights of 4 bits; experts are those in bf16 with narrower weights",
                  "attention of serving: how long the sequences of a step are beside their mean",
                  "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
                  "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "
@@ -150,7 +152,9 @@ std::vector<Topic> workloads_topics() {
            {.title = "activations that are computed again in the backward pass",
             .assumes =
                 "full keeps a layer's input and runs the layer again before its backward pass (recompute_layers: of the first "
-                "ones of each chunk). Megatron runs it to its end, as huggingface_compile does, whose layers are one function "
+                "ones of each chunk; with recompute_method: uniform the input of each group of as many, which run again "
+                "together). as_needed is full with the fewest first layers that fit each GPU's memory beside 2 GB. Megatron "
+                "runs it to its end, as huggingface_compile does, whose layers are one function "
                 "each; the other frameworks of PyTorch stop when what the backward pass reads is there, before the last "
                 "product. "
                 "selective runs attention again, operators all but attention and every second product.",
@@ -161,9 +165,12 @@ std::vector<Topic> workloads_topics() {
       {.names = {"pipeline"},
        .text = {.title = "pipeline stages of a training step: the schedule's order, and messages between stages",
                 .assumes =
-                    "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction.",
+                    "each stage runs its schedule's order; sends and receives have a stream per neighbour and direction. "
+                    "Megatron-LM receives into a buffer at a time and frees what it has sent; PyTorch has buffers for all "
+                    "microbatches and keeps a stage's output until its backward pass.",
                 .leaves_out = {"pipeline: a receive is posted when the operation before it has ended, or one earlier where it "
                                "overlaps",
+                               "pipeline: PyTorch's last stage may keep the logits of all microbatches to return them",
                                "dualpipe: the two copies of a stage do not exchange their gradients"},
                 .sources = {"models/workloads §2.6, §3"},
                 .files = {"workloads/training/stage_program.h"}}},
@@ -306,29 +313,40 @@ std::vector<Topic> workloads_topics() {
                 .sources = {"models/workloads §6", "Agrawal et al., 2024 (chunked prefill)"},
                 .files = {"workloads/inference/layer_kernels.h", "workloads/inference/step_times.h"}}},
       {.names = {"decode", "decoding"},
-       .text = {.title = "a token of every running answer: a step that reads all weights and all their caches",
-                .assumes =
-                    "A step of n answers reads the weights once, and each answer's cache: at small batches it takes the "
-                    "weights' bytes over the HBM bandwidth, some fixed time of each of ten to sixteen kernels a layer, and "
-                    "two all-reduces a layer by the engine's library. Steps are CUDA graphs (scheduler.cuda_graph), padded "
-                    "to the sizes in scheduler.cuda_graph_sizes. TPOT is the mean step an answer takes part in. "
-                    "`weft step --phase decode` lists the kernels.",
-                .leaves_out = {"decode: of answers of different lengths, attention takes the mean length's time",
-                               "decode: a graph's padded answers meet no cache"},
-                .sources = {"models/workloads §6, §4.3"},
-                .files = {"workloads/inference/layer_kernels.h", "workloads/inference/step_times.h"}}},
-      {.names = {"kv_cache", "paged_attention"},
+       .text =
+           {.title = "a token of every running answer: a step that reads all weights and all their caches",
+            .assumes = "A step of n answers reads the weights once, and each answer's cache: at small batches it takes the "
+                       "weights' bytes over the HBM bandwidth, some fixed time of each of ten to sixteen kernels a layer, and "
+                       "two all-reduces a layer by the engine's library. Steps are CUDA graphs (scheduler.cuda_graph), padded "
+                       "to the sizes in scheduler.cuda_graph_sizes. TPOT is the mean step an answer takes part in. "
+                       "`weft step --phase decode` lists the kernels.",
+            .leaves_out = {"decode: of answers of different lengths, attention takes the mean length's time",
+                           "decode: a graph's padded answers meet no cache",
+                           "decode: with library: tensorrt_llm a byte of an FP8 cache takes as long as one of bf16 on Hopper "
+                           "(assumed: no table of its kernels is public)"},
+            .sources = {"models/workloads §6, §4.3"},
+            .files = {"workloads/inference/layer_kernels.h", "workloads/inference/step_times.h",
+                      "workloads/kernels/paged_attention.cpp"}}},
+      {.names = {"kv_cache", "paged_attention", "prefix_caching", "prefix_cache"},
        .text = {.title = "keys and values of all tokens that running sequences may meet again",
                 .assumes =
                     "A token takes 2 x layers x key/value heads x head width elements, or MLA's latents, of "
                     "kv_cache.precision; heads are spread over the tensor-parallel GPUs, and whole on each where there are "
                     "fewer heads than GPUs. Blocks of kv_cache.block tokens fill what weights and activations leave of "
                     "kv_cache.utilization of the memory. Where no block is free, the sequence admitted last gives up its own, "
-                    "to be computed again or swapped (scheduler.preemption).",
-                .leaves_out = {"kv_cache: no prefix is shared between requests; windows do not shrink it",
+                    "to be computed again or swapped (scheduler.preemption). TensorRT-LLM starts only what "
+                    "has room to its end (none). With kv_cache.prefix_caching an engine finds the leading whole blocks of a "
+                    "prompt that it holds, and computes the rest, a token at least. Requests share blocks, which take room "
+                    "once and stay until it is needed, least recently used first. A trace's hash_ids, requests.shared_prefix "
+                    "or requests.prefix_hit_rate say what is shared.",
+                .leaves_out = {"kv_cache: windows do not shrink it; prefixes are shared where prefix_caching says so",
+                               "kv_cache: a prefix is one for all attention groups of an engine; engines that only decode keep "
+                               "none, and none moves to the host or to another engine",
                                "kv_cache: scales of an fp8 cache take no room"},
-                .sources = {"models/workloads §6", "Kwon et al., 2023"},
-                .files = {"workloads/inference/engine_memory.h", "workloads/inference/batch_scheduler.h"}}},
+                .sources = {"models/workloads §6", "Kwon et al., 2023", "vLLM, design of automatic prefix caching",
+                            "Zheng et al., 2024 (SGLang's radix cache)"},
+                .files = {"workloads/inference/engine_memory.h", "workloads/inference/batch_scheduler.h",
+                          "workloads/inference/prefix_cache.h"}}},
       {.names = {"speculative", "speculation", "mtp"},
        .text = {.title = "drafts of several tokens, verified in one step",
                 .assumes =
@@ -378,7 +396,7 @@ std::vector<Topic> workloads_topics() {
                      "and launches",
                      "inference: states of recurrent layers, which do not grow with the prompt, are not sent from prefill "
                      "to decoding",
-                     "inference: no prefix is shared between requests; windows do not shrink the cache",
+                     "inference: windows do not shrink the cache; prefixes are shared where kv_cache.prefix_caching says so",
                      "inference: an engine, once chosen for a request, keeps it; requests and tokens travel at once",
                      "inference: the memory that context and NCCL's buffers take is in what kv_cache.utilization leaves"},
                 .sources = {"models/workloads §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",

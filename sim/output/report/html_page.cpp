@@ -12,6 +12,9 @@
 namespace weft::output {
 namespace {
 
+// Text of so many characters is not broken, so that a wide table scrolls and its first column is not one word a line.
+constexpr std::size_t kShortText = 40;
+
 constexpr std::string_view kStyle =
     "*{box-sizing:border-box}html{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;background:var(--paper);"
@@ -27,7 +30,7 @@ constexpr std::string_view kStyle =
     "caption{text-align:left;color:var(--soft);padding-bottom:.4em}"
     "th,td{padding:.22em .8em;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}"
     "th{border-bottom:2px solid var(--soft);vertical-align:bottom}.l{text-align:left}"
-    "td.l{max-width:34em;white-space:normal;overflow-wrap:break-word}"
+    "td.l{max-width:34em;white-space:normal;overflow-wrap:break-word}td.l.short{white-space:nowrap}"
     ".g1{background:#cfeadf}.g2{background:#f2edcf}.g3{background:#fbdcbc}.g4{background:#f6c6bd}.g5{color:var(--soft)}"
     "@media screen and (prefers-color-scheme:dark){.g1{background:#173d31}.g2{background:#3b3717}.g3{background:#4c3315}"
     ".g4{background:#562420}}"
@@ -141,8 +144,10 @@ HtmlPage& HtmlPage::table(const HtmlTable& table) {
     body_ += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string note = row[i].note.empty() ? std::string{} : fmt::format(" title=\"{}\"", html_escaped(row[i].note));
-      body_ += fmt::format("<td{}{}>{}</td>", class_attribute(table.columns[i].is_text ? "l" : "", tone_class(row[i].tone)),
-                           note, html_escaped(row[i].text));
+      const bool is_short = row[i].text.size() <= kShortText;
+      const std::string_view of_text = !table.columns[i].is_text ? "" : is_short ? "l short" : "l";
+      body_ +=
+          fmt::format("<td{}{}>{}</td>", class_attribute(of_text, tone_class(row[i].tone)), note, html_escaped(row[i].text));
     }
     body_ += "</tr>\n";
   }

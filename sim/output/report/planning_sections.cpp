@@ -36,6 +36,12 @@ std::string targets_text(const OrderedJson& result) {
                       : fmt::format("{} for {} % of requests", text, at.size() > 1 ? at.substr(1) : at);
 }
 
+// The gain of a plan that was not simulated, from the gap of the search; that is no number where the plan is proven best.
+std::string better_text(double gap) {
+  if (!std::isfinite(gap)) return "none: proven";
+  return gap < 1 ? fmt::format("at most {:.0f} % faster", 100 * gap / (1 - gap)) : "not bounded";
+}
+
 }  // namespace
 
 void add_size(Document& document, const OrderedJson& result) {
@@ -47,8 +53,9 @@ void add_size(Document& document, const OrderedJson& result) {
                                      text_of(result, "sequence"))});
   std::vector<std::pair<std::string, bool>> columns{{"", true}};
   std::vector<std::vector<std::string>> rows;
-  for (const char* name : {"size", "time", "cost of it", "capital", "running cost an hour", "power", "energy", "useful time",
-                           "tokens/s", "MFU", "error of a step", "plan", "prices"}) {
+  for (const char* name :
+       {"size", "set by", "time", "cost of it", "capital", "running cost an hour", "power", "energy", "useful time",
+        "fails every", "tokens/s", "MFU", "error of a step", "a better plan", "plan", "prices"}) {
     rows.push_back({name});
   }
   std::vector<HtmlTile> tiles;
@@ -63,6 +70,7 @@ void add_size(Document& document, const OrderedJson& result) {
                                          usd(json_number(member(sized, "usd"), "value")), json_number(sized, "megawatts"))});
     const std::vector<std::string> cells{
         fmt::format("{} nodes, {} GPUs", text_of(sized, "nodes"), text_of(sized, "gpus")),
+        text_of(sized, "limit") + (value_of(sized, "meets") == false ? ", misses the deadline" : ""),
         ranged_text(sized, "time_s", days),
         ranged_text(sized, "usd", usd),
         usd(json_number(member(sized, "capital"), "usd")),
@@ -70,9 +78,11 @@ void add_size(Document& document, const OrderedJson& result) {
         fmt::format("{:.2f} MW (at most {:.2f})", json_number(sized, "megawatts"), json_number(sized, "megawatts_all_busy")),
         figure(json_number(sized, "megawatt_hours")) + " MWh",
         ranged_text(sized, "useful", share),
+        figure(json_number(sized, "time_to_failure_s") / 3'600) + " h",
         fmt::format("{:.0f}", json_number(sized, "tokens_per_second")),
         share(json_number(sized, "mfu")),
         sized.contains("step_error") ? "+- " + share(json_number(sized, "step_error")) : "not validated",
+        better_text(json_number(sized, "gap")),
         text_of(sized, "plan"),
         fmt::format("{} to {}, {} of the capital assumed", text_of(sized, "oldest_price"), text_of(sized, "newest_price"),
                     share(json_number(sized, "assumed_price_share")))};

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/core/error.h"
 #include "sim/core/used_files.h"
@@ -24,6 +28,34 @@ namespace weft::output {
 namespace {
 
 constexpr std::size_t kEnginesOfPage = 64;
+constexpr std::size_t kErrorsInALine = 2;  // of a profile; more of them are folded
+constexpr double kTokensTold = 1e6;
+constexpr double kJoulesOfKwh = 3.6e6;
+
+// The statements of a profile's error: "median 1 %, max 9 % over 21 points of all_reduce of 2, FILE; median ...".
+std::vector<std::string> errors_of(const std::string& stated) {
+  constexpr std::string_view kBetween = "; median ";
+  std::vector<std::string> errors;
+  std::size_t at = 0;
+  for (std::size_t end = stated.find(kBetween); end != std::string::npos; end = stated.find(kBetween, at)) {
+    errors.push_back(stated.substr(at, end - at));
+    at = end + 2;
+  }
+  errors.push_back(stated.substr(at));
+  return errors;
+}
+
+// "off by 1.1 to 5.1 % in the median of 18 sets of measurements"
+std::string range_text(const std::vector<std::string>& errors) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const std::string& error : errors) {
+    const double median = std::strtod(error.c_str() + std::min(error.size(), std::string_view{"median "}.size()), nullptr);
+    least = std::min(least, median);
+    most = std::max(most, median);
+  }
+  return fmt::format("off by {:.1f} to {:.1f} % in the median of {} sets of measurements", least, most, errors.size());
+}
 
 class Report {
  public:
@@ -73,35 +105,55 @@ class Report {
                    {.label = "tokens/s", .value = fmt::format("{:.0f}", json_number(result, "tokens_per_second"))},
                    {.label = "MFU", .value = percent_text(json_number(result, "mfu")), .note = text_of(result, "peak")},
                    {.label = "GPUs", .value = text_of(result, "gpus")}}});
-    std::vector<std::pair<std::string, double>> shares;
+    add_breakdown(result);
     std::vector<std::vector<std::string>> rows;
-    const OrderedJson& breakdown = member(result, "breakdown_ns");
-    const double step = json_number(result, "iteration_time_ns");
-    for (const auto& [name, time] : breakdown.items()) {
-      if (!time.is_number()) continue;
-      const double ns = time.get<double>();
-      rows.push_back({name, figure(ns / 1e6), percent_text(ns / step)});
-      if (ns > 0) shares.emplace_back(name, ns / 1e6);
-    }
-    bars("Where an iteration goes", "ms, mean over GPUs", shares);
-    table("Time by category: busy, exposed (not hidden behind compute), waiting; mean over GPUs",
-          {{"what", true}, {"ms", false}, {"of the iteration", false}}, std::move(rows));
-    rows.clear();
     for (const auto& [part, bytes] : member(result, "memory_per_gpu_bytes").items()) {
       if (part != "rank" && bytes.is_number()) rows.push_back({part, figure(bytes.get<double>() / 1e9)});
     }
     table("Memory of the fullest GPU", {{"part", true}, {"GB", false}}, std::move(rows));
   }
 
+  // As the terminal has it: shares add up to the iteration, and communication counts where nothing hides it.
+  void add_breakdown(const OrderedJson& result) {
+    std::vector<std::pair<std::string, double>> shares;
+    std::vector<std::vector<std::string>> rows;
+    const OrderedJson& breakdown = member(result, "breakdown_ns");
+    const double step = json_number(result, "iteration_time_ns");
+    for (const auto& [key, time] : breakdown.items()) {
+      if (!time.is_number() || key == "compute" || key.starts_with("exposed_")) continue;  // `compute` is a sum of others
+      const bool waits = key == "bubble" || key == "skew" || key == "idle";
+      const bool communicates = key.ends_with("_comm");
+      const double exposed = communicates ? json_number(breakdown, ("exposed_" + key).c_str()) : time.get<double>();
+      std::string name = key == "bubble" ? "pipeline bubble" : key == "skew" ? "waiting for slower ranks" : key;
+      std::ranges::replace(name, '_', ' ');
+      rows.push_back({name, waits ? "" : figure(time.get<double>() / 1e6), waits || communicates ? figure(exposed / 1e6) : "",
+                      percent_text(exposed / step)});
+      if (exposed > 0) shares.emplace_back(communicates ? "exposed " + name : name, exposed / 1e6);
+    }
+    bars("Where an iteration goes", "ms, mean over GPUs", shares);
+    table("Where an iteration goes, mean over GPUs; exposed is what computing does not hide",
+          {{"what", true}, {"busy (ms)", false}, {"exposed (ms)", false}, {"share", false}}, std::move(rows));
+  }
+
   void add_serving(const OrderedJson& result) {
     const auto ms = [](double ns) { return figure(ns / 1e6); };
     const double rate = json_number(result, "throughput_tokens_per_second_per_gpu");
-    document_.add(TileBlock{
-        {{.label = "TTFT, median", .value = ms(json_number(member(result, "ttft_ns"), "p50")) + " ms"},
-         {.label = "TPOT, median", .value = ms(json_number(member(result, "tpot_ns"), "p50")) + " ms"},
-         {.label = "tokens/s", .value = figure(json_number(result, "throughput_tokens_per_second")), .note = "of answers"},
-         {.label = "tokens/s a GPU", .value = figure(rate), .note = text_of(result, "gpus") + " GPUs"},
-         {.label = "requests", .value = text_of(result, "finished_requests"), .note = "of " + text_of(result, "requests")}}});
+    std::vector<HtmlTile> tiles{
+        {.label = "TTFT, median", .value = ms(json_number(member(result, "ttft_ns"), "p50")) + " ms"},
+        {.label = "TPOT, median", .value = ms(json_number(member(result, "tpot_ns"), "p50")) + " ms"},
+        {.label = "tokens/s", .value = figure(json_number(result, "throughput_tokens_per_second")), .note = "of answers"},
+        {.label = "tokens/s a GPU", .value = figure(rate), .note = text_of(result, "gpus") + " GPUs"},
+        {.label = "requests", .value = text_of(result, "finished_requests"), .note = "of " + text_of(result, "requests")}};
+    const OrderedJson& inference = member(member(member(member(result, "configuration"), "scenario"), "workload"), "inference");
+    if (inference.is_object() && inference.contains("targets")) {
+      tiles.push_back({.label = "goodput",
+                       .value = figure(json_number(result, "goodput_requests_per_second")) + " /s",
+                       .note = percent_text(json_number(result, "share_within_targets")) + " within targets"});
+    }
+    if (const double hits = json_number(result, "prefix_hit_rate"); std::isfinite(hits)) {
+      tiles.push_back({.label = "prefix hits", .value = percent_text(hits), .note = "of prompts' tokens"});
+    }
+    document_.add(TileBlock{std::move(tiles)});
     std::vector<std::vector<std::string>> rows;
     constexpr std::pair<const char*, const char*> kLatencies[] = {{"ttft_ns", "time to first token"},
                                                                   {"tpot_ns", "time per output token"},
@@ -150,9 +202,25 @@ class Report {
            {"cache", false},
            {"its peak", false}},
           std::move(rows));
+    add_servers(result);
     const double token = json_number(member(result, "tpot_ns"), "p50");
     if (std::isfinite(rate) && std::isfinite(token) && token > 0) {
       served_.push_back({token / 1e6, rate, figure(json_number(result, "throughput_requests_per_second")) + " requests/s"});
+    }
+  }
+
+  // Shows what benchmarks of servers measured beside the prediction.
+  void add_servers(const OrderedJson& result) {
+    for (const OrderedJson& server : list(result, "measured")) {
+      std::vector<std::vector<std::string>> rows;
+      for (const OrderedJson& point : list(server, "points")) {
+        rows.push_back({text_of(point, "name"), figure(json_number(point, "measured")), figure(json_number(point, "predicted")),
+                        percent_text(json_number(point, "relative_error"))});
+      }
+      table(fmt::format("Beside {}, by {}", text_of(server, "file"), text_of(server, "format")),
+            {{"figure", true}, {"measured", false}, {"predicted", false}, {"error", false}}, std::move(rows));
+      for (const OrderedJson& note : value_of(server, "notes"))
+        document_.add(TextBlock{"Note: " + note.get<std::string>() + "."});
     }
   }
 
@@ -190,9 +258,9 @@ class Report {
     std::vector<std::vector<std::string>> rows;
     for (const OrderedJson& link : list(result, "hottest_links")) {
       rows.push_back(
-          {text_of(link, "name"), figure(json_number(link, "bytes")), percent_text(json_number(link, "utilization"))});
+          {text_of(link, "name"), figure(json_number(link, "bytes") / 1e6), percent_text(json_number(link, "utilization"))});
     }
-    table("Hottest links", {{"link", true}, {"bytes", false}, {"used", false}}, std::move(rows));
+    table("Hottest links", {{"link", true}, {"MB", false}, {"used", false}}, std::move(rows));
   }
 
   void add_compare(const OrderedJson& result) {
@@ -326,21 +394,34 @@ class Report {
       }
       document_.add(TextBlock{text + "."});
     }
+    if (cost.is_object() && cost.contains("joules_per_token")) {
+      document_.add(
+          TextBlock{fmt::format("A token takes {} J, a million of them {} kWh.", figure(json_number(cost, "joules_per_token")),
+                                figure(json_number(cost, "joules_per_token") * kTokensTold / kJoulesOfKwh))});
+    }
   }
 
   // Adds the items that a reader must know before believing any of it.
   void add_basis(const OrderedJson& result, const std::string& command) {
     std::vector<std::string> items;
+    std::vector<FoldedBlock> folded;
     const auto add_profile = [&](const OrderedJson& profile) {
       if (profile.is_object()) {
-        const std::string item = fmt::format("profile {}: {}", text_of(profile, "name"), text_of(profile, "stated_error"));
-        if (std::ranges::find(items, item) == items.end()) items.push_back(item);
+        const std::string name = text_of(profile, "name");
+        const std::vector<std::string> errors = errors_of(text_of(profile, "stated_error"));
+        const bool is_short = errors.size() <= kErrorsInALine;
+        const std::string item =
+            fmt::format("profile {}: {}", name, is_short ? text_of(profile, "stated_error") : range_text(errors));
+        if (std::ranges::find(items, item) != items.end()) return;
+        items.push_back(item);
+        if (!is_short) folded.push_back({"errors of profile " + name, fmt::format("{}", fmt::join(errors, "\n"))});
       }
     };
     add_profile(member(result, "profile"));
     for (const OrderedJson& profile : list(result, "profiles")) add_profile(profile);
     for (const OrderedJson& warning : value_of(result, "warnings")) items.push_back("warning: " + warning.get<std::string>());
     if (!items.empty()) document_.add(TextBlock{"What it rests on:"}).add(ListBlock{std::move(items)});
+    for (FoldedBlock& block : folded) document_.add(std::move(block));
     document_.add(TextBlock{"To have it again:"});
     document_.add(CodeBlock{fmt::format("{}\n# weft {} ({}), seed {}, digest {}", text_of(result, "command_line"),
                                         text_of(result, "version"), text_of(result, "commit"), text_of(result, "seed"),

@@ -99,6 +99,7 @@ class PageWriter {
     gemms();
     kernels("attention", "Attention", true);
     kernels("memory", "Memory-bound kernels", false);
+    kernels("serving_step", "Serving steps", false);
     copies();
     overlap();
     plain("launch", "Launches");

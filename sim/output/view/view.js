@@ -3,6 +3,8 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#6c4ab6", "#555555"];
+  // A part of a step has the same colour in the breakdown and in the timeline; those behind the colours are paler.
+  const PARTS = ["gemm", "attention", "other compute", "optimizer", "tensor comm", "data comm", "pipeline comm", "other comm", "bubble", "skew", "idle"];
   const HEAT = [[0, 34, 78], [65, 77, 107], [124, 123, 120], [187, 175, 113], [254, 232, 56]];  // cividis
   const app = document.getElementById("app");
 
@@ -164,6 +166,13 @@
     const body = section(`Topology: ${topology.name}`, "Drag moves, the wheel zooms, a click on the canvas and + - or arrows do the same. A link's colour is its use in the busier direction.");
     const devices = placed(topology);
     const SHAPES = { gpu: COLOURS[2], nvswitch: COLOURS[3], nic: COLOURS[1], pcie_switch: COLOURS[5], cpu: COLOURS[4], switch: COLOURS[0], host: COLOURS[2], storage: COLOURS[6] };
+    // Between neighbours of a row: the room that a name has.
+    const gaps = new Map(), last = new Map();
+    for (const device of [...devices].sort((a, b) => a.x - b.x)) {
+      const gap = last.has(device.y) ? device.x - last.get(device.y) : Infinity;
+      gaps.set(device.y, Math.min(gaps.get(device.y) ?? Infinity, gap));
+      last.set(device.y, device.x);
+    }
     const xs = devices.map((device) => device.x), ys = devices.map((device) => device.y);
     const box = xs.reduce((b, x, i) => [Math.min(b[0], x), Math.max(b[1], x), Math.min(b[2], ys[i]), Math.max(b[3], ys[i])], [Infinity, -Infinity, Infinity, -Infinity]);
     let use = new Map(), at = null;
@@ -174,7 +183,8 @@
       use = new Map(((result && (result.ports || result.hottest_links)) || []).map((link) => [link.name, link.utilization]));
       const all = result && result.ports;
       legend.textContent = !result ? "no result here tells how its links were used"
-        : all ? `${use.size} links in use` : `the ${use.size} busiest links; with \`measure: {}\` in the scenario all are known`;
+        : all ? `${use.size} links in use`
+          : `the ${use.size} busiest links` + (result.iteration_time_ns || result.ttft_ns ? "" : "; with `measure: {}` in the scenario all are known");
       view.redraw();
     };
     const px = (device) => at.x + device.x * at.k, py = (device) => at.y + device.y * at.ky;
@@ -199,14 +209,23 @@
         for (const [from, to] of links) { context.moveTo(px(devices[from]), py(devices[from])); context.lineTo(px(devices[to]), py(devices[to])); }
         context.stroke();
       });
-      const radius = Math.max(1.5, Math.min(9, at.k * 0.3));
+      const radius = Math.max(1.5, Math.min(9, at.k * 0.3)), { color: ink, backgroundColor: paper } = getComputedStyle(document.body);
       for (const device of devices) {
         const x = px(device), y = py(device);
         if (x < -20 || x > width + 20 || y < -20 || y > height + 20) continue;
         context.fillStyle = SHAPES[device.kind] || "#555";
         if (radius < 3) context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
         else { context.beginPath(); context.arc(x, y, radius, 0, 7); context.fill(); }
-        if (at.k > 34) { context.fillStyle = getComputedStyle(document.body).color; context.textAlign = "center"; context.fillText(device.name.split(".").pop(), x, y + radius + 8); }
+        const room = gaps.get(device.y) * at.k, name = device.name.split(".").pop();
+        if (room > 12 && room > context.measureText(name).width + 6) {
+          context.fillStyle = ink;
+          context.textAlign = "center";
+          const textY = device.kind === "switch" ? y - radius - 8 : y + radius + 8;
+          context.lineWidth = 3;
+          context.strokeStyle = paper;
+          context.strokeText(name, x, textY);
+          context.fillText(name, x, textY);
+        }
       }
       let x = 10;
       context.textAlign = "left";
@@ -269,7 +288,8 @@
       }
       if (blocks > 0) end = Math.max(end, track.reach[blocks - 1]);
     }
-    const colour = (cat) => COLOURS[cat % COLOURS.length];
+    const place = timeline.cats.map((cat, i) => (PARTS.includes(cat) ? PARTS.indexOf(cat) : i) % COLOURS.length);
+    const colour = (cat) => COLOURS[place[cat]];
     // Colours as words of an image, whose bytes are red, green, blue, opacity.
     const WORDS = COLOURS.map((hex) => (0xff000000 | parseInt(hex.slice(5, 7), 16) << 16 | parseInt(hex.slice(3, 5), 16) << 8 | parseInt(hex.slice(1, 3), 16)) >>> 0);
     const threads = [...new Set(tracks.map((track) => track.thread))];
@@ -287,33 +307,48 @@
       while (low < high) { const middle = (low + high) >> 1; if (values[middle] < wanted) low = middle + 1; else high = middle; }
       return low;
     };
-    // One row of pixels of what a track does, `pixels` a nanosecond. A block below a pixel is one span. tell(span, begin, end) hears of
-    // those wide enough to have a name.
+    // One row of pixels of what a track does, `pixels` a nanosecond. A pixel has the colour of what takes most of it, and a block below
+    // a pixel is one span. tell(span, begin, end) hears of those wide enough to have a name.
+    const share = new Float64Array(timeline.cats.length);
     const paint = (track, line, pixels, tell) => {
-      let drawn = 0, covered = -1;  // pixels that have their span, and the latest end so far: what ends before it is not seen
+      let covered = -Infinity;  // the latest end so far: what ends before it is not seen
+      let open = -1;             // the pixel whose shares are being added up
+      const close = () => {
+        if (open < 0) return;
+        let most = 0;
+        for (let cat = 1; cat < share.length; ++cat) if (share[cat] > share[most]) most = cat;
+        line[open] = WORDS[place[most]];
+        share.fill(0);
+        open = -1;
+      };
       const put = (t, until, cat) => {
-        const x0 = Math.max(drawn, Math.floor((t - from) * pixels)), x1 = Math.min(line.length, Math.max(Math.floor((t - from) * pixels) + 1, Math.round((until - from) * pixels)));
-        if (x1 <= x0) return false;
-        line.fill(WORDS[cat % WORDS.length], x0, x1);
+        const a = Math.max(0, (t - from) * pixels), b = Math.min(line.length, (until - from) * pixels);
+        if (b < a || a >= line.length) return false;
+        const x0 = Math.floor(a), x1 = Math.floor(b);
+        if (x0 !== open) close();
+        open = x0;
+        share[cat] += Math.max(Math.min(b, x0 + 1) - a, 1e-9);
+        if (x1 === x0) return true;
+        close();
+        line.fill(WORDS[place[cat]], x0 + 1, x1);
+        if (b > x1) { open = x1; share[cat] += b - x1; }
         return true;
       };
-      for (let block = first(track.reach, from); block < track.ends.length && track.t[block * BLOCK] < to && drawn < line.length; ++block) {
+      for (let block = first(track.reach, from); block < track.ends.length && track.t[block * BLOCK] < to; ++block) {
         const at = block * BLOCK, until = track.ends[block];
-        if (until <= covered || (until - from) * pixels <= drawn) continue;
+        if (until <= covered || until < from) continue;
         if ((until - track.t[at]) * pixels < 1) {
-          if (!put(track.t[at], until, track.main[block])) continue;
-          drawn = Math.floor((track.t[at] - from) * pixels) + 1;
-          covered = until;
+          if (put(track.t[at], until, track.main[block])) covered = until;
           continue;
         }
         for (let i = at; i < Math.min(at + BLOCK, track.t.length) && track.t[i] < to; ++i) {
           const finish = track.t[i] + track.d[i];
-          if (finish <= covered || (finish - from) * pixels <= drawn || !put(track.t[i], finish, track.c[i])) continue;
-          drawn = Math.max(drawn, Math.floor((track.t[i] - from) * pixels) + 1);
+          if (finish <= covered || finish < from || !put(Math.max(track.t[i], covered), finish, track.c[i])) continue;
           covered = finish;
           if (track.d[i] * pixels > 50) tell(i);
         }
       }
+      close();
     };
     const bar = make("div", { className: "bar" });
     body.append(bar);
@@ -395,7 +430,8 @@
     bar.append(make("label", {}, "Ranks ", ranks), streams.element, make("label", {}, "Row height ", rows),
       make("button", { onclick: () => { from = 0; to = end; top = 0; view.redraw(); } }, "All of it"), label);
     const cats = make("div", { className: "bar" });
-    timeline.cats.forEach((cat, i) => cats.append(make("span", { className: "key" }, make("i", { style: `background:${colour(i)}` }), cat)));
+    const inTurn = [...timeline.cats.entries()].sort((a, b) => place[a[0]] - place[b[0]]);
+    inTurn.forEach(([i, cat]) => cats.append(make("span", { className: "key" }, make("i", { style: `background:${colour(i)}` }), cat)));
     body.append(cats);
     if (shown.length * rowHeight > 1200) { rowHeight = Math.max(2, Math.min(14, Math.floor(1200 / shown.length))); rows.value = String(rowHeight); }
     window.weftViews.push(view);
@@ -463,6 +499,7 @@
     // Communication counts where nothing hides it; `compute` is a sum of others.
     const parts = Object.keys(ranks[0].breakdown_ns).filter((key) => key !== "compute" && (!key.endsWith("_comm") || key.startsWith("exposed_")));
     const names = parts.map((key) => key.replace("exposed_", "exposed ").replaceAll("_", " ").replace(" comm", " communication"));
+    const places = parts.map((key, i) => { const at = PARTS.indexOf(key.replace("exposed_", "").replaceAll("_", " ")); return at < 0 ? i : at; });
     const sums = ranks.map((rank) => parts.reduce((sum, key) => sum + rank.breakdown_ns[key], 0));
     const most = Math.max(...sums, 1);
     const body = section(`Where an iteration goes: ${result.file}`,
@@ -475,8 +512,8 @@
         parts.forEach((key, i) => {
           const high = rank.breakdown_ns[key] / most * (height - 40);
           y -= high;
-          context.fillStyle = COLOURS[i % COLOURS.length];
-          context.globalAlpha = i >= COLOURS.length ? 0.55 : 1;
+          context.fillStyle = COLOURS[places[i] % COLOURS.length];
+          context.globalAlpha = places[i] >= COLOURS.length ? 0.55 : 1;
           context.fillRect(60 + r * wide, y, Math.max(0.7, wide > 4 ? wide - 1.5 : wide), high);
         });
         context.globalAlpha = 1;
@@ -501,7 +538,7 @@
     parts.forEach((key, i) => {
       const mean = ranks.reduce((sum, rank) => sum + rank.breakdown_ns[key] * (rank.stands_for || 1), 0) / ranks.reduce((sum, rank) => sum + (rank.stands_for || 1), 0);
       const whole = sums.reduce((sum, one) => sum + one, 0) / sums.length;
-      keys.append(make("span", { className: "key" }, make("i", { style: `background:${COLOURS[i % COLOURS.length]};opacity:${i >= COLOURS.length ? 0.55 : 1}` }), `${names[i]} ${(100 * mean / whole).toFixed(1)} %`));
+      keys.append(make("span", { className: "key" }, make("i", { style: `background:${COLOURS[places[i] % COLOURS.length]};opacity:${places[i] >= COLOURS.length ? 0.55 : 1}` }), `${names[i]} ${(100 * mean / whole).toFixed(1)} %`));
     });
     body.append(keys);
     window.weftViews.push(view);

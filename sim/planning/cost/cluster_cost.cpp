@@ -22,7 +22,7 @@ class Missing {
                              .message = fmt::format("no figure for {}", what),
                              .source_line = {},
                              .length = 1,
-                             .note = fmt::format("an entry such as {}", entry)};
+                             .note = fmt::format("put an entry into a copy of the book and name the copy: {}", entry)};
     const auto same = [&](const Diagnostic& known) { return known.message == missing.message; };
     if (std::ranges::none_of(missing_, same)) missing_.push_back(missing);
   }

@@ -101,23 +101,6 @@ class EstimateRatio {
 
 bool fits_closed_form(double bytes, double capacity) { return bytes * kMemoryTolerance + scenario::kReservedBytes <= capacity; }
 
-// Bytes of the rank that holds most if operations start and end in the order in which they are issued.
-double peak_in_order(const work::Program& program) {
-  std::int64_t most = 0;
-  for (const work::RankProgram& rank : program.programs) {
-    std::int64_t held = rank.resident.total();
-    std::int64_t released = 0;  // as the operation ends
-    work::OpIndex op = 0;
-    for (const work::MemoryChange& change : rank.memory) {
-      if (change.op != op) held += std::exchange(released, 0);
-      op = change.op;
-      (change.bytes > 0 ? held : released) += change.bytes;
-      most = std::max(most, held);
-    }
-  }
-  return static_cast<double>(most);
-}
-
 class Search {
  public:
   Search(const scenario::Scenario& scenario, const PlanSpace& space, const PlanSearchSettings& settings,
@@ -454,7 +437,8 @@ class Search {
     // Its program tells more of its memory than the closed form, in a fraction of the simulation's time.
     if (!std::exchange(bounded.has_program_memory, true) && !is_tight(bounded)) {
       std::vector<std::string> notes;
-      bounded.memory = std::max(bounded.memory, peak_in_order(scenario::step_program(scenario_, setup, notes)));
+      bounded.memory =
+          std::max(bounded.memory, static_cast<double>(work::peak_in_order(scenario::step_program(scenario_, setup, notes))));
       if (is_tight(bounded)) {
         outcome.waits = true;
         return outcome;

@@ -98,8 +98,8 @@ class ServingSearch {
     result_.candidates = list.candidates.size();
     if (list.candidates.empty()) {
       throw ConfigError(
-          fmt::format("no engine holds one request: weights and cache of none of {} fit {} GPUs\n  note: --weights fp8 or fp4 "
-                      "takes less, and --set nodes=N gives more GPUs",
+          fmt::format("no engine holds one request: weights and cache of none of {} fit {} GPUs\n  note: --weights fp8, fp4 or "
+                      "w4a16 takes less, and --set nodes=N gives more GPUs",
                       list.engines, space_.gpus));
     }
     return std::move(list.candidates);

@@ -74,6 +74,7 @@ class Sizing {
         break;
       }
       tried.push_back(nodes);
+      check_holds(nodes, best.name);
       SizedCluster next = sized(nodes);
       const bool was_in_time = best.seconds.value <= wanted;
       const bool is_in_time = next.seconds.value <= wanted;
@@ -86,11 +87,32 @@ class Sizing {
     }
   }
 
+  // A deadline may ask for more nodes than the cluster's file can have.
+  void check_holds(std::int64_t nodes, const std::string& name) const {
+    try {
+      static_cast<void>(load_(nodes));
+    } catch (const ConfigError& error) {
+      const Diagnostic& first = error.diagnostics().front();
+      throw ConfigError(
+          {Diagnostic{.where = {},
+                      .message = fmt::format("--within: {} takes about {} nodes of {}, and its file cannot have so many: {}",
+                                             to_string(*question_.deadline), nodes, name, first.message),
+                      .source_line = {},
+                      .length = 1,
+                      .note = "a later deadline, or --gpus N for the time that N of them take"}});
+    }
+  }
+
   // Brings the count below what money and power allow; returns which of them did.
   std::string within_limits(std::int64_t& nodes) {
     const auto over = [&](std::int64_t count) -> std::string {
-      const net::Cluster cluster = load_(count);
-      const CostedCluster costed = cost_of(cluster.topology, question_.books);
+      std::optional<net::Cluster> cluster;
+      try {
+        cluster = load_(count);
+      } catch (const ConfigError&) {
+        return "fabric";  // more than the cluster's file can have
+      }
+      const CostedCluster costed = cost_of(cluster->topology, question_.books);
       if (question_.capital_usd && costed.cost->capital_usd > *question_.capital_usd) return "money";
       if (question_.megawatts && costed.power->max_watts * costed.power->pue > *question_.megawatts * 1e6) return "power";
       return {};
@@ -150,7 +172,7 @@ class Sizing {
     made.useful.value = useful_of(question_, made.time_to_failure, made.checkpoint_interval);
     made.useful.least = useful_of(question_, LongTime::from_seconds(failure / kFailuresFactor), other);
     made.useful.most = useful_of(question_, LongTime::from_seconds(failure * kFailuresFactor), other);
-    const double error = made.error.value_or(0);
+    const double error = made.range_error();
     const double working = question_.tokens / made.plan.tokens_per_second;
     // A plan that the search did not find may be better by its gap, where that is bounded.
     const double better = made.gap && *made.gap < 1 ? 1 - *made.gap : 1;

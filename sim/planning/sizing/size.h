@@ -21,6 +21,7 @@
 
 #include "sim/network/cluster.h"
 #include "sim/planning/cost/costed_cluster.h"
+#include "sim/planning/error_range.h"
 #include "sim/planning/plan_search/search.h"
 #include "sim/planning/reliability/failure_rates.h"
 #include "sim/planning/reliability/goodput.h"
@@ -82,6 +83,9 @@ struct SizedCluster {
   bool meets = true;  // the deadline and the limits
   std::vector<SizeChange> changes;
   std::uint64_t digest = 0;
+
+  // Returns what its ranges allow for: the largest error of published steps where the profile states no set that was measured.
+  [[nodiscard]] double range_error() const { return error.value_or(kWorstStepError); }
 };
 
 using LoadNodes = std::function<net::Cluster(std::int64_t nodes)>;  // 0: as many as the file has

@@ -125,7 +125,9 @@ std::vector<std::string> AxisRange::counted() const {
   std::vector<std::string> texts;
   for (std::int64_t i = 0; i < count_; ++i) texts.push_back(evenly(i, count_ - 1));
   if (std::set<std::string>{texts.begin(), texts.end()}.size() != texts.size()) {
-    node_.fail(fmt::format("{}: {} values from {} to {} are not all different", node_.path(), count_, text(from_), text(to_)));
+    const std::string message =
+        fmt::format("{}: {} values from {} to {} are not all different", node_.path(), count_, text(from_), text(to_));
+    node_.fail(message, from_.kind == Kind::kInteger ? fmt::format("from: {}.0 takes numbers between", text(from_)) : "");
   }
   return texts;
 }

@@ -4,7 +4,7 @@
 //   {from: 1 us, to: 1 ms, scale: log10}               1, 10, 100, 1000 us
 //   {from: 1 us, to: 1 ms, scale: log10, count: 7}     seven, evenly spaced in the logarithm
 //   {from: 100 Gb/s, to: 800 Gb/s, step: 100 Gb/s}     eight
-//   {from: 0, to: 1, count: 5}                         0, 0.25, 0.5, 0.75, 1
+//   {from: 0.0, to: 1, count: 5}                       0, 0.25, 0.5, 0.75, 1
 //
 // Ends are whole numbers, numbers, shares (5 %), sizes, times or rates. All but plain numbers and shares are whole by nature
 // (of bytes, picoseconds, bits per second), and what is computed is rounded to the nearest; arithmetic is the same on every

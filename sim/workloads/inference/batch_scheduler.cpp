@@ -26,7 +26,7 @@ std::string_view to_string(EngineRole role) {
 
 BatchScheduler::BatchScheduler(const SchedulerOptions& options, const KvCacheOptions& cache, std::int64_t blocks,
                                const EnginePlan& plan, EngineRole role, std::int64_t tokens_per_decode,
-                               std::vector<Sequence>& sequences)
+                               std::vector<Sequence>& sequences, const PrefixContents* contents)
     : options_{options},
       cache_{cache},
       blocks_{blocks},
@@ -35,7 +35,10 @@ BatchScheduler::BatchScheduler(const SchedulerOptions& options, const KvCacheOpt
       pipeline_{plan.pipeline},
       role_{role},
       tokens_per_decode_{tokens_per_decode},
-      sequences_{sequences} {}
+      sequences_{sequences},
+      contents_{contents} {
+  if (contents != nullptr) prefixes_.emplace();
+}
 
 void BatchScheduler::submit(RequestId request) {
   Sequence& sequence = sequences_[request];
@@ -46,23 +49,71 @@ void BatchScheduler::submit(RequestId request) {
 bool BatchScheduler::grow(Sequence& sequence, std::int64_t tokens) {
   const std::int64_t more = blocks_for(tokens) - sequence.blocks;
   if (more <= 0) return true;
-  if (more > free_blocks_) return false;
+  if (more > free_blocks_) {
+    const std::int64_t missing = more - free_blocks_;
+    if (!prefixes_ || missing > prefixes_->unused()) return false;
+    prefixes_->evict(missing);
+    free_blocks_ += missing;
+  }
   free_blocks_ -= more;
   sequence.blocks += more;
   return true;
 }
 
-void BatchScheduler::give_up_blocks(Sequence& sequence) {
-  free_blocks_ += sequence.blocks;
+BatchScheduler::Hit BatchScheduler::look_up(RequestId request) const {
+  const Sequence& sequence = sequences_[request];
+  if (sequence.cached > 0 || sequence.is_swapped) return {};
+  // The last token gives the next one, so that it is computed.
+  const std::int64_t most = (std::max(sequence.to_prefill, sequence.prompt) - 1) / cache_.block;
+  if (sequence.stated_hit > 0) return {.tokens = std::min(sequence.stated_hit, most * cache_.block)};
+  if (!prefixes_) return {};
+  const PrefixCache::Found found = prefixes_->find(contents_->of(request), most);
+  return {found.blocks * cache_.block, found.blocks, found.unused};
+}
+
+void BatchScheduler::take_hit(RequestId request, const Hit& hit) {
+  Sequence& sequence = sequences_[request];
+  sequence.cached += hit.tokens;
+  if (hit.shared > 0) prefixes_->take(contents_->of(request), hit.shared);
+  sequence.blocks += hit.shared;
+  sequence.shared += hit.shared;
+  shared_ += hit.shared;
+  if (sequence.was_admitted) return;
+  sequence.was_admitted = true;
+  sequence.found = hit.tokens;
+  totals_.prompt_tokens += sequence.prompt;
+  totals_.found_tokens += hit.tokens;
+}
+
+void BatchScheduler::share(RequestId request, std::int64_t tokens) {
+  Sequence& sequence = sequences_[request];
+  const std::int64_t blocks = tokens / cache_.block;
+  if (!prefixes_ || blocks <= sequence.shared) return;
+  free_blocks_ += prefixes_->extend(contents_->of(request), sequence.shared, blocks);
+  shared_ += blocks - sequence.shared;
+  sequence.shared = blocks;
+}
+
+// Others may meet again what is cached of it.
+void BatchScheduler::give_up_blocks(RequestId request) {
+  Sequence& sequence = sequences_[request];
+  if (sequence.blocks > 0) {
+    promised_ -= blocks_at_end(sequence);
+    share(request, sequence.cached);
+  }
+  if (sequence.shared > 0) prefixes_->leave(contents_->of(request), sequence.shared);
+  free_blocks_ += sequence.blocks - sequence.shared;
+  shared_ -= sequence.shared;
   sequence.blocks = 0;
-  WEFT_CHECK(free_blocks_ <= blocks_);
+  sequence.shared = 0;
+  WEFT_CHECK(free_blocks() <= blocks_);
 }
 
 void BatchScheduler::preempt(std::size_t position, BatchStep& step) {
   const RequestId request = running_[position];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(position));
   Sequence& sequence = sequences_[request];
-  give_up_blocks(sequence);
+  give_up_blocks(request);
   sequence.state = SequenceState::kWaiting;
   ++sequence.preemptions;
   ++totals_.preemptions;
@@ -108,6 +159,7 @@ void BatchScheduler::add_prefill(RequestId request, std::int64_t tokens, BatchSt
   step.mix.prefills.push_back({tokens, sequence.cached});
   if (sequence.cached + tokens == sequence.to_prefill) ++step.mix.samples;
   step.items.push_back({request, tokens, true});
+  share(request, sequence.cached + tokens);
 }
 
 std::int64_t BatchScheduler::decode_share() const {
@@ -137,12 +189,31 @@ std::int64_t BatchScheduler::add_running(BatchStep& step, std::int64_t budget) {
   return budget;
 }
 
-bool BatchScheduler::admit_first(std::int64_t tokens) {
+std::int64_t BatchScheduler::blocks_at_end(const Sequence& sequence) const {
+  // The last step of an answer makes room for all that it may give, beside all tokens but the last two.
+  if (role_ == EngineRole::kPrefill) return blocks_for(sequence.prompt);
+  return blocks_for(sequence.prompt + std::max<std::int64_t>(0, sequence.output - 2) + tokens_per_decode_);
+}
+
+bool BatchScheduler::has_room(const Sequence& sequence, std::int64_t tokens, const Hit& hit) const {
+  if (running_.empty() && reserved_ == 0) return true;  // as much as there ever is
+  if (options_.preemption == Preemption::kNone) {
+    // Shared blocks count once, and beside them what each sequence will have of its own.
+    const std::int64_t used = (prefixes_ ? prefixes_->used() : 0) + hit.unused;
+    return used + (promised_ - shared_) + (blocks_at_end(sequence) - hit.shared) <= blocks_;
+  }
+  return blocks_for(tokens) - hit.shared <= free_blocks() - hit.unused - kept_free_;
+}
+
+bool BatchScheduler::admit_first(std::int64_t tokens, const Hit& hit) {
   const RequestId request = waiting_.front();
   Sequence& sequence = sequences_[request];
-  const bool is_alone = running_.empty() && reserved_ == 0;
-  if (!is_alone && blocks_for(tokens) > free_blocks_ - kept_free_) return false;
-  if (!grow(sequence, tokens)) return false;
+  if (!has_room(sequence, tokens, hit)) return false;
+  if (blocks_for(tokens) - hit.shared > free_blocks() - hit.unused) return false;
+  take_hit(request, hit);
+  const bool has_grown = grow(sequence, tokens);
+  WEFT_CHECK(has_grown);
+  promised_ += blocks_at_end(sequence);
   sequence.state = SequenceState::kRunning;
   running_.push_back(request);
   waiting_.pop_front();
@@ -154,9 +225,10 @@ void BatchScheduler::admit(BatchStep& step, std::int64_t budget) {
     const RequestId request = waiting_.front();
     Sequence& sequence = sequences_[request];
     const bool decodes = sequence.is_swapped && sequence.decodes();
+    const Hit hit = look_up(request);
     const std::int64_t tokens =
-        decodes ? tokens_per_decode_ : std::min({sequence.to_prefill - sequence.cached, budget, prefill_left_});
-    if (tokens <= 0 || tokens > budget || !admit_first(sequence.cached + tokens)) return;
+        decodes ? tokens_per_decode_ : std::min({sequence.to_prefill - sequence.cached - hit.tokens, budget, prefill_left_});
+    if (tokens <= 0 || tokens > budget || !admit_first(sequence.cached + hit.tokens + tokens, hit)) return;
     if (sequence.is_swapped) {
       sequence.is_swapped = false;
       step.mix.swapped_tokens += sequence.cached;
@@ -178,10 +250,11 @@ void BatchScheduler::admit_whole(BatchStep& step) {
   while (!waiting_.empty() && !batch_is_full()) {
     const Sequence& sequence = sequences_[waiting_.front()];
     if (sequence.is_swapped) return;
-    const std::int64_t tokens = sequence.to_prefill;
-    if (tokens > budget && !step.items.empty()) return;
     const RequestId request = waiting_.front();
-    if (!admit_first(tokens)) return;
+    const Hit hit = look_up(request);
+    const std::int64_t tokens = sequence.to_prefill - hit.tokens;
+    if (tokens > budget && !step.items.empty()) return;
+    if (!admit_first(sequence.to_prefill, hit)) return;
     add_prefill(request, tokens, step);
     budget -= tokens;
   }
@@ -225,7 +298,7 @@ bool BatchScheduler::advance(const StepItem& item, std::int64_t accepted, Emitte
   if (sequence.generated < sequence.output) return false;
   emitted.is_done = true;
   sequence.state = SequenceState::kDone;
-  give_up_blocks(sequence);
+  give_up_blocks(item.request);
   return true;
 }
 
@@ -233,9 +306,8 @@ bool BatchScheduler::reserve(RequestId request) {
   Sequence& sequence = sequences_[request];
   if (!waiting_.empty() || batch_is_full()) return false;
   const std::int64_t tokens = sequence.prompt + tokens_per_decode_;
-  const bool is_alone = running_.empty() && reserved_ == 0;
-  if (!is_alone && blocks_for(tokens) > free_blocks_ - kept_free_) return false;
-  if (!grow(sequence, tokens)) return false;
+  if (!has_room(sequence, tokens, {}) || !grow(sequence, tokens)) return false;
+  promised_ += blocks_at_end(sequence);
   sequence.state = SequenceState::kParked;
   ++reserved_;
   return true;
@@ -255,7 +327,7 @@ void BatchScheduler::release(RequestId request) {
   Sequence& sequence = sequences_[request];
   WEFT_CHECK(sequence.state == SequenceState::kParked);
   sequence.state = SequenceState::kDone;
-  give_up_blocks(sequence);
+  give_up_blocks(request);
 }
 
 }  // namespace weft::work

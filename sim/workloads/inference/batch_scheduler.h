@@ -9,17 +9,25 @@
 //   }
 //
 // Where no block is free, the sequence admitted last gives up all of its own: it waits in front of all others, to be computed
-// anew (recompute) or to be brought back from the host (swap).
+// anew (recompute) or to be brought back from the host (swap). Or, with none, a sequence is admitted only where the blocks hold
+// all that run up to their last tokens.
 //
-// Model: with p pipeline stages, up to p steps are in flight, and each takes an equal part of the decoding sequences. Prefixes
-// that requests share are computed for each.
+// With prefix caching, a sequence that is admitted finds the leading blocks of it that are held (prefix_cache.h), and computes
+// the rest, at least one token. A block is found from the step on that computes it, as in vLLM. What nobody uses counts as
+// free.
+//
+// Model: with p pipeline stages, up to p steps are in flight, and each takes an equal part of the decoding sequences. A stated
+// hit rate is of every prompt, and each has blocks of its own for what it finds.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "sim/workloads/inference/inference.h"
+#include "sim/workloads/inference/prefix_cache.h"
+#include "sim/workloads/inference/prefix_contents.h"
 #include "sim/workloads/inference/step_mix.h"
 
 namespace weft::work {
@@ -41,8 +49,12 @@ struct Sequence {
   std::int64_t cached = 0;
   std::int64_t generated = 0;
   std::int64_t blocks = 0;
+  std::int64_t shared = 0;      // of these, in the prefix cache: the leading ones
+  std::int64_t stated_hit = 0;  // tokens that the cache holds whatever happens
+  std::int64_t found = 0;       // tokens of the prompt, in the cache when it was first admitted
   std::int64_t preemptions = 0;
   bool in_step = false;
+  bool was_admitted = false;
   bool is_swapped = false;  // its cache is on the host
 
   [[nodiscard]] bool decodes() const { return cached >= to_prefill; }
@@ -72,6 +84,12 @@ struct SchedulerTotals {
   std::int64_t decode_tokens = 0;   // emitted by decoding
   std::int64_t preemptions = 0;
   std::int64_t swapped_tokens = 0;
+  std::int64_t prompt_tokens = 0;  // of prompts that were admitted, each once
+  std::int64_t found_tokens = 0;   // of these, in the prefix cache
+
+  [[nodiscard]] double hit_rate() const {
+    return prompt_tokens > 0 ? static_cast<double>(found_tokens) / static_cast<double>(prompt_tokens) : 0;
+  }
 };
 
 enum class EngineRole : std::uint8_t { kBoth, kPrefill, kDecode };
@@ -79,9 +97,10 @@ enum class EngineRole : std::uint8_t { kBoth, kPrefill, kDecode };
 
 class BatchScheduler {
  public:
-  // `sequences`: of all requests, by id; must outlive it.
+  // `sequences`: of all requests, by id. `contents`: what they may share; null: nothing. Both must outlive it.
   BatchScheduler(const SchedulerOptions& options, const KvCacheOptions& cache, std::int64_t blocks, const EnginePlan& plan,
-                 EngineRole role, std::int64_t tokens_per_decode, std::vector<Sequence>& sequences);
+                 EngineRole role, std::int64_t tokens_per_decode, std::vector<Sequence>& sequences,
+                 const PrefixContents* contents = nullptr);
 
   // It waits for its prefill.
   void submit(RequestId request);
@@ -97,13 +116,29 @@ class BatchScheduler {
   // kPrefill: its prompt has been moved away.
   void release(RequestId request);
 
-  [[nodiscard]] std::int64_t free_blocks() const { return free_blocks_; }
+  // Tokens of a request that waits, or that may come, which it would not have to compute.
+  [[nodiscard]] std::int64_t tokens_found(RequestId request) const { return look_up(request).tokens; }
+
+  // Those that no sequence uses.
+  [[nodiscard]] std::int64_t free_blocks() const { return free_blocks_ + cached_blocks(); }
   [[nodiscard]] std::int64_t blocks() const { return blocks_; }
+  // Free ones that hold what may be met again.
+  [[nodiscard]] std::int64_t cached_blocks() const { return prefixes_ ? prefixes_->unused() : 0; }
   [[nodiscard]] std::size_t running() const { return running_.size(); }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   [[nodiscard]] const SchedulerTotals& totals() const { return totals_; }
 
  private:
+  // A sequence would find this in the cache.
+  struct Hit {
+    std::int64_t tokens = 0;
+    std::int64_t shared = 0;  // blocks
+    std::int64_t unused = 0;  // of these, by others
+  };
+  [[nodiscard]] Hit look_up(RequestId request) const;
+  void take_hit(RequestId request, const Hit& hit);
+  // Its blocks up to `tokens` are shared from now on.
+  void share(RequestId request, std::int64_t tokens);
   [[nodiscard]] std::int64_t blocks_for(std::int64_t tokens) const { return (tokens + cache_.block - 1) / cache_.block; }
   [[nodiscard]] bool batch_is_full() const {
     return static_cast<std::int64_t>(running_.size() + reserved_) >= options_.max_batch;
@@ -118,10 +153,14 @@ class BatchScheduler {
   // Returns what is left of the budget.
   std::int64_t add_running(BatchStep& step, std::int64_t budget);
   void admit(BatchStep& step, std::int64_t budget);
-  // Room for the first in the queue with `tokens` cached; then it runs.
-  bool admit_first(std::int64_t tokens);
+  // Room for the first in the queue with `tokens` cached, what it finds among them; then it runs.
+  bool admit_first(std::int64_t tokens, const Hit& hit);
   void admit_whole(BatchStep& step);
-  void give_up_blocks(Sequence& sequence);
+  void give_up_blocks(RequestId request);
+  // Blocks that it holds at most.
+  [[nodiscard]] std::int64_t blocks_at_end(const Sequence& sequence) const;
+  // Whether one that holds no blocks may take those for `tokens`, some of which it finds.
+  [[nodiscard]] bool has_room(const Sequence& sequence, std::int64_t tokens, const Hit& hit) const;
   [[nodiscard]] std::int64_t decode_share() const;
   bool advance(const StepItem& item, std::int64_t accepted, Emitted& emitted);  // true: it leaves the batch
 
@@ -129,15 +168,19 @@ class BatchScheduler {
   SchedulerOptions options_;
   KvCacheOptions cache_;
   std::int64_t blocks_;
-  std::int64_t free_blocks_;
-  std::int64_t kept_free_;  // by admission, for sequences that run
+  std::int64_t free_blocks_;  // that hold nothing
+  std::int64_t kept_free_;    // by admission, for sequences that run
   int pipeline_;
   EngineRole role_;
   std::int64_t tokens_per_decode_;
   std::vector<Sequence>& sequences_;
   std::vector<RequestId> running_;  // in order of admission
   std::deque<RequestId> waiting_;
-  std::size_t reserved_ = 0;  // sequences
+  std::size_t reserved_ = 0;   // sequences
+  std::int64_t promised_ = 0;  // blocks, at the ends of all that hold some
+  std::int64_t shared_ = 0;    // blocks of the prefix cache in use, once for each that uses them
+  const PrefixContents* contents_;
+  std::optional<PrefixCache> prefixes_;
   SchedulerTotals totals_;
 };
 

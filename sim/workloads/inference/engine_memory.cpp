@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/whole_numbers.h"
 #include "sim/workloads/inference/layer_kernels.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/model/memory.h"
 
 namespace weft::work {
@@ -38,7 +39,8 @@ bool holds(const InferenceSetup& setup, const EnginePlan& plan, double usable, s
 }
 
 // The least change that makes the engine fit: more tensor parallelism, more stages, narrower weights.
-std::string remedies(const InferenceSetup& setup, const EnginePlan& plan, double usable, std::int64_t tokens) {
+std::string remedies(const InferenceSetup& setup, const EnginePlan& plan, double usable, const std::string& gpu,
+                     std::int64_t tokens) {
   std::string text;
   const auto add = [&](const std::string& idea) { text += (text.empty() ? "" : ", or ") + idea; };
   for (EnginePlan wider = plan; wider.tensor < 64;) {
@@ -54,7 +56,9 @@ std::string remedies(const InferenceSetup& setup, const EnginePlan& plan, double
     add(fmt::format("pipeline: {}", deeper.pipeline));
     break;
   }
-  for (const Precision precision : {Precision::kFp8, Precision::kFp4}) {
+  const GpuSpec* const of = find_gpu(gpu);
+  const Precision four_bits = of != nullptr && has_no_units(*of, Precision::kFp4) ? Precision::kW4A16 : Precision::kFp4;
+  for (const Precision precision : {Precision::kFp8, four_bits}) {
     if (bytes_per_element(precision) >= bytes_per_element(setup.precision.weights)) continue;
     InferenceSetup narrower = setup;
     narrower.precision.weights = precision;
@@ -94,14 +98,20 @@ double state_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
 
 double weight_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
   const ParallelPlan sharding = plan.model_plan();
+  const double narrow = bytes_per_element(setup.precision.weights);
+  // Checkpoints in FP8, FP4 and integers leave embedding and head as they were.
+  const double ends = std::max(narrow, bytes_per_element(setup.precision.activations));
   double most = 0;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const LayerRange range = stage_layers(setup.model.layers, plan.pipeline, stage);
-    const StageParameters held =
-        stage_parameters(setup.model, sharding, range.first, range.last, stage == 0, stage + 1 == plan.pipeline);
-    most = std::max(most, static_cast<double>(held.total()));
+    const auto held = [&](bool has_embedding, bool has_head) {
+      return stage_parameters(setup.model, sharding, range.first, range.last, has_embedding, has_head).total();
+    };
+    const std::int64_t layers = held(false, false);
+    const std::int64_t all = held(stage == 0, stage + 1 == plan.pipeline);
+    most = std::max(most, static_cast<double>(layers) * narrow + static_cast<double>(all - layers) * ends);
   }
-  return most * bytes_per_element(setup.precision.weights);
+  return most;
 }
 
 double activation_reserve(const InferenceSetup& setup, const EnginePlan& plan) {
@@ -133,7 +143,7 @@ EngineMemory engine_memory(const InferenceSetup& setup, const EnginePlan& plan, 
                               kv_bytes_on_gpu(setup, plan) * static_cast<double>(tokens)),
                     gigabytes(memory.weights), gigabytes(memory.activations), tokens,
                     gigabytes(kv_bytes_on_gpu(setup, plan) * static_cast<double>(tokens)), gpu, gigabytes(memory.usable),
-                    100 * setup.kv_cache.utilization, gigabytes(capacity), remedies(setup, plan, memory.usable, tokens)));
+                    100 * setup.kv_cache.utilization, gigabytes(capacity), remedies(setup, plan, memory.usable, gpu, tokens)));
   }
   const auto each = static_cast<std::int64_t>(room(setup, plan, memory.usable) / memory.block_bytes);
   memory.blocks = each * plan.attention_data;

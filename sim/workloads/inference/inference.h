@@ -50,6 +50,7 @@ struct EngineLibrary {
   std::string name = "vllm";        // as it is written
   std::string all_reduce = "vllm";  // of coll::library_names(); empty: NCCL's
   bool fuses = true;                // false: PyTorch's operators, a kernel each
+  bool flash = true;                // answers by FlashAttention; false: by TensorRT-LLM's XQA kernels
   bool calls_experts = true;        // a layer's routed experts are one call of vLLM's kind (kernels/experts.h)
 };
 
@@ -63,10 +64,14 @@ struct LengthSpec {
   friend bool operator==(const LengthSpec&, const LengthSpec&) = default;
 };
 
+// Tokens of a prompt that a hash of Mooncake's traces stands for.
+inline constexpr std::int64_t kHashedTokens = 512;
+
 struct Request {
   Time arrival;
   std::int64_t prompt = 1;  // tokens
   std::int64_t output = 1;
+  std::vector<std::int64_t> hashes = {};  // of a prompt's blocks of kHashedTokens, from its beginning; empty: nobody shares it
 
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -78,19 +83,35 @@ enum class Arrivals : std::uint8_t {
   kTrace,
 };
 
+// A user asks `turns` times. Each time but the first one, the prompt is all that was said, and what is new.
+struct SessionSpec {
+  std::int64_t turns = 1;
+  Duration think;          // from an answer to the next turn
+  LengthSpec prompt = {};  // new tokens of later turns
+
+  friend bool operator==(const SessionSpec&, const SessionSpec&) = default;
+};
+
 struct RequestSpec {
   Arrivals arrivals = Arrivals::kPoisson;
   double rate = 1;  // requests per second
   std::int64_t concurrency = 0;
-  std::int64_t count = 1;
+  std::int64_t count = 1;  // of sessions, each of one request where there are no turns
+  SessionSpec sessions = {};
   LengthSpec prompt = {};
   LengthSpec output = {};
-  std::vector<Request> trace = {};  // in order of arrival
+  std::vector<Request> trace = {};   // in order of arrival
+  std::int64_t shared_prefix = 0;    // tokens with which all prompts begin, and which are part of them
+  std::optional<double> hit_rate{};  // stated: of a prompt's tokens, in the cache
 };
 
-enum class Preemption : std::uint8_t { kRecompute, kSwap };
+enum class Preemption : std::uint8_t {
+  kRecompute,
+  kSwap,
+  kNone,  // what starts has room to its end, so that nothing is given up (GUARANTEED_NO_EVICT of TensorRT-LLM)
+};
 enum class GraphUse : std::uint8_t { kDecode, kAll, kNone };  // which steps run as CUDA graphs
-enum class Balance : std::uint8_t { kRoundRobin, kLeastLoaded };
+enum class Balance : std::uint8_t { kRoundRobin, kLeastLoaded, kPrefix };
 
 struct SchedulerOptions {
   std::int64_t token_budget = 8192;  // new tokens of a step
@@ -108,6 +129,7 @@ struct KvCacheOptions {
   double utilization = 0.9;               // of a GPU's memory, by weights, activations and cache
   std::int64_t block = 16;                // tokens
   std::optional<Bytes> activations = {};  // kept free for them; none: by the token budget
+  bool prefix_caching = false;            // blocks are shared, and stay when nobody uses them
   bool is_written = true;                 // false: a step by itself, whose prompts' keys nobody keeps
 };
 

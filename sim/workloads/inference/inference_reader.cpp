@@ -12,6 +12,7 @@
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/workloads/inference/request_source.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/plan_reader.h"
 
@@ -125,6 +126,65 @@ double read_rate(ParamReader& requests) {
   return 1;
 }
 
+void read_sessions(ParamReader& requests, RequestSpec& spec) {
+  std::optional<ParamReader> sessions = requests.optional_map("sessions");
+  if (!sessions) return;
+  spec.sessions.turns = sessions->required<std::int64_t>("turns", between(std::int64_t{1}, kMaxTurns));
+  spec.sessions.think = sessions->optional<Duration>("think", Duration{});
+  const LengthSpec later = read_length(*sessions, "prompt", spec.prompt.median);
+  spec.sessions.prompt = sessions->has("prompt") ? later : spec.prompt;
+  if (spec.count * spec.sessions.turns > kMaxRequests) {
+    sessions->error("turns", fmt::format("{} sessions of {} turns are more than {} requests", spec.count, spec.sessions.turns,
+                                         kMaxRequests));
+  }
+  sessions->finish();
+}
+
+// Prompts have in common what a trace says, or one prefix; or the share that is found is stated.
+void read_prefixes(ParamReader& requests, const KvCacheOptions& cache, RequestSpec& spec) {
+  spec.shared_prefix = requests.optional<std::int64_t>("shared_prefix", 0, between(std::int64_t{0}, kMaxTokens));
+  const auto rate = requests.optional<Ratio>("prefix_hit_rate", between(Ratio{0}, Ratio{1.0}));
+  if (rate) spec.hit_rate = rate->value;
+  const bool has_hashes = std::ranges::any_of(spec.trace, [](const Request& request) { return !request.hashes.empty(); });
+  if (rate && rate->value >= 1) {
+    requests.error("prefix_hit_rate", "expected less than 1", "one token of a prompt, at least, is always computed");
+  }
+  if (rate && !cache.prefix_caching) {
+    requests.error("prefix_hit_rate", "nothing is found where no prefix is cached", "kv_cache: {prefix_caching: true}");
+  }
+  if (rate && spec.shared_prefix > 0) {
+    requests.error("prefix_hit_rate", "stands beside 'shared_prefix'", "the prefix says what is found");
+  }
+  if (rate && spec.sessions.turns > 1) {
+    requests.error("prefix_hit_rate", "stands beside 'sessions'", "the history of a session says what is found");
+  }
+  if (rate && has_hashes) {
+    requests.error("prefix_hit_rate", "stands beside a trace with hash_ids", "they say what is found");
+  }
+  if (has_hashes && cache.prefix_caching && kHashedTokens % cache.block != 0) {
+    requests.error("trace",
+                   fmt::format("a hash stands for {} tokens, which blocks of {} do not fill", kHashedTokens, cache.block),
+                   "kv_cache: {block: 16}");
+  }
+  if (spec.shared_prefix == 0) return;
+  if (has_hashes) {
+    requests.error("shared_prefix", "stands beside a trace with hash_ids", "they say what prompts share");
+    return;
+  }
+  std::int64_t least =
+      spec.prompt.sigma > 0 ? spec.prompt.min : std::max(spec.prompt.min, std::min(spec.prompt.median, spec.prompt.max));
+  if (spec.arrivals == Arrivals::kTrace && !spec.trace.empty()) {
+    least = std::ranges::min_element(spec.trace, {}, &Request::prompt)->prompt;
+  }
+  if (spec.shared_prefix >= least) {
+    requests.error("shared_prefix", fmt::format("{} tokens, and prompts may have no more than {}", spec.shared_prefix, least),
+                   "prompts begin with it: prompt: {min: ...} makes them longer");
+  } else if (cache.prefix_caching && spec.shared_prefix < cache.block) {
+    requests.warning("shared_prefix",
+                     fmt::format("{} tokens do not fill a block of {}: nothing is shared", spec.shared_prefix, cache.block));
+  }
+}
+
 void read_requests(ParamReader& inference, InferenceSetup& out) {
   ParamReader requests = inference.map("requests");
   RequestSpec& spec = out.requests;
@@ -155,42 +215,81 @@ void read_requests(ParamReader& inference, InferenceSetup& out) {
     spec.count = requests.optional<std::int64_t>("count", 100, between(std::int64_t{1}, kMaxRequests));
     spec.prompt = read_length(requests, "prompt", 1024);
     spec.output = read_length(requests, "output", 128);
+    read_sessions(requests, spec);
   }
+  read_prefixes(requests, out.kv_cache, spec);
   requests.finish();
 }
 
-// A library's name stands for its kernels and for its all-reduces.
-EngineLibrary read_library(ParamReader& inference) {
-  std::vector<std::pair<std::string, std::string>> known{{"torch", ""}};
-  for (const std::string_view name : coll::library_names()) known.emplace_back(name, name == "nccl" ? "" : name);
-  const auto name = inference.optional<std::string>("library", "vllm");
-  const auto found = std::ranges::find(known, name, &std::pair<std::string, std::string>::first);
-  if (found == known.end()) {
-    std::vector<std::string> names;
-    for (const auto& [each, unused] : known) names.push_back(each);
-    inference.error("library", fmt::format("unknown library '{}'", name), did_you_mean(name, names, "libraries"));
-    return {};
-  }
-  return {.name = name,
-          .all_reduce = found->second,
-          .fuses = name != "torch",
-          .calls_experts = name != "torch" && name != "tensorrt_llm"};
+std::vector<std::string> engine_libraries() {
+  std::vector<std::string> names{"torch"};
+  for (const std::string_view name : coll::library_names()) names.emplace_back(name);
+  return names;
 }
 
-void read_scheduler(ParamReader& inference, SchedulerOptions& out) {
+EngineLibrary read_library(ParamReader& inference) {
+  const auto name = inference.optional<std::string>("library", "vllm");
+  const std::optional<EngineLibrary> found = find_engine_library(name);
+  if (!found)
+    inference.error("library", fmt::format("unknown library '{}'", name), did_you_mean(name, engine_libraries(), "libraries"));
+  return found.value_or(EngineLibrary{});
+}
+
+// The same, or integers' kernels where the GPU has no units for the weights' format: engines' Marlin kernels then make them
+// bf16 inside (vLLM, `marlin_utils_fp4.py` and `marlin_utils_fp8.py`).
+Precision as_served(Precision weights, const GpuSpec* gpu) {
+  if (gpu == nullptr || !has_no_units(*gpu, weights)) return weights;
+  if (weights == Precision::kFp4) return Precision::kW4A16;
+  return weights == Precision::kFp8 || weights == Precision::kMxfp8 ? Precision::kW8A16 : weights;
+}
+
+// Weights of engines alone may be integers: training has no products of them.
+Precision read_weight_precision(ParamReader& precision, const TransformerModel& model, const GpuSpec* gpu) {
+  const Precision weights = precision.choice<Precision>("weights",
+                                                        {{"fp32", Precision::kFp32},
+                                                         {"fp16", Precision::kFp16},
+                                                         {"bf16", Precision::kBf16},
+                                                         {"fp8", Precision::kFp8},
+                                                         {"mxfp8", Precision::kMxfp8},
+                                                         {"fp4", Precision::kFp4},
+                                                         {"int8", Precision::kInt8},
+                                                         {"w8a16", Precision::kW8A16},
+                                                         {"w4a16", Precision::kW4A16}},
+                                                        model.stored.served.value_or(Precision::kBf16));
+  if (!model.stored.name.empty() && !model.stored.served && !precision.has("weights")) {
+    precision.warning_here(fmt::format("weights are taken as bf16, and the model's are stored as {}", model.stored.name),
+                           "precision: {weights: fp8} or {weights: fp4} says otherwise");
+  }
+  const Precision served = as_served(weights, gpu);
+  if (served != weights) {
+    const std::string text = fmt::format("{} has no units for {}: weights are made bf16 inside the kernels, as {}", gpu->name,
+                                         to_string(weights), to_string(served));
+    precision.warning_here(text, fmt::format("precision: {{weights: {}}} says the same", to_string(served)));
+  }
+  return served;
+}
+
+void read_scheduler(ParamReader& inference, std::string_view library, const InferenceSetup& setup, SchedulerOptions& out) {
   ParamReader scheduler = inference.map_or_empty("scheduler");
   out.token_budget = scheduler.optional<std::int64_t>("token_budget", 8192, between(1, 10'000'000));
   out.prefill_tokens = scheduler.optional<std::int64_t>("chunked_prefill_size", 0, between(0, 10'000'000));
   out.max_batch = scheduler.optional<std::int64_t>("max_batch", 256, between(1, 1'000'000));
   out.chunked_prefill = scheduler.optional<bool>("chunked_prefill", true);
   out.preemption = scheduler.choice<Preemption>(
-      "preemption", {{"recompute", Preemption::kRecompute}, {"swap", Preemption::kSwap}}, Preemption::kRecompute);
+      "preemption", {{"recompute", Preemption::kRecompute}, {"swap", Preemption::kSwap}, {"none", Preemption::kNone}},
+      library == "tensorrt_llm" ? Preemption::kNone : Preemption::kRecompute);
   out.cuda_graph = scheduler.choice<GraphUse>(
       "cuda_graph", {{"decode", GraphUse::kDecode}, {"all", GraphUse::kAll}, {"none", GraphUse::kNone}}, GraphUse::kDecode);
   out.graph_sizes = scheduler.list<std::int64_t>("cuda_graph_sizes", between(std::int64_t{1}, std::int64_t{1'000'000}));
   std::ranges::sort(out.graph_sizes);
   out.balance = scheduler.choice<Balance>(
-      "balance", {{"least_loaded", Balance::kLeastLoaded}, {"round_robin", Balance::kRoundRobin}}, Balance::kLeastLoaded);
+      "balance", {{"least_loaded", Balance::kLeastLoaded}, {"round_robin", Balance::kRoundRobin}, {"prefix", Balance::kPrefix}},
+      Balance::kLeastLoaded);
+  if (out.balance == Balance::kPrefix && !setup.kv_cache.prefix_caching) {
+    scheduler.error("balance", "engines hold no prefix to go by", "kv_cache: {prefix_caching: true}");
+  } else if (out.balance == Balance::kPrefix && setup.requests.hit_rate) {
+    scheduler.error("balance", "a stated 'prefix_hit_rate' is the same on every engine", "balance: least_loaded");
+  }
   scheduler.finish();
 }
 
@@ -200,12 +299,33 @@ void read_cache(ParamReader& inference, InferenceSetup& out) {
   out.kv_cache.utilization = cache.optional<Ratio>("utilization", Ratio{0.9}, between(Ratio{0.01}, Ratio{1.0})).value;
   out.kv_cache.block = cache.optional<std::int64_t>("block", 16, between(1, 65'536));
   out.kv_cache.activations = cache.optional<Bytes>("activations");
+  out.kv_cache.prefix_caching = cache.optional<bool>("prefix_caching", false);
+  const auto keeps_state = [](const LayerShape& shape) { return is_recurrent(shape.mixer.kind); };
+  if (out.kv_cache.prefix_caching && out.model.layers > 0 && std::ranges::any_of(distinct_shapes(out.model), keeps_state)) {
+    cache.error("prefix_caching", fmt::format("'{}' has layers that carry a state, which no block holds", out.model.name));
+  }
   cache.finish();
 }
 
 }  // namespace
 
-InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
+// Loads of experts that nobody balances: what AIConfigurator takes for DeepSeek's models and all it has like them (1.01 in
+// its models' `_power_law_alpha`, 2026).
+constexpr double kUsualPowerLaw = 1.01;
+
+// A library's name stands for its kernels and for its all-reduces.
+std::optional<EngineLibrary> find_engine_library(std::string_view name) {
+  const std::vector<std::string> known = engine_libraries();
+  if (std::ranges::find(known, name) == known.end()) return std::nullopt;
+  const bool is_torch = name == "torch";
+  return EngineLibrary{.name = std::string{name},
+                       .all_reduce = is_torch || name == "nccl" ? "" : std::string{name},
+                       .fuses = !is_torch,
+                       .flash = name != "tensorrt_llm",
+                       .calls_experts = !is_torch && name != "tensorrt_llm"};
+}
+
+InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, const GpuSpec* gpu) {
   InferenceSetup out;
   if (inference.has("model")) {
     out.model = read_model(inference.raw("model"), inference.diagnostics());
@@ -215,17 +335,13 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
   read_plans(inference, out);
   out.library = read_library(inference);
   ParamReader precision = inference.map_or_empty("precision");
-  out.precision.weights = read_stored_precision(precision, "weights", Precision::kBf16);
-  if (!out.model.stored.name.empty() && !precision.has("weights")) {
-    precision.warning_here(fmt::format("weights are taken as bf16, and the model's are stored as {}", out.model.stored.name),
-                           "precision: {weights: fp8} or {weights: fp4} says otherwise");
-  }
+  out.precision.weights = read_weight_precision(precision, out.model, gpu);
   out.precision.activations = read_stored_precision(precision, "activations", Precision::kBf16);
   out.precision.dispatch = read_stored_precision(precision, "dispatch", out.precision.activations);
   precision.finish();
-  read_requests(inference, out);
-  read_scheduler(inference, out.scheduler);
   read_cache(inference, out);
+  read_requests(inference, out);
+  read_scheduler(inference, out.library.name, out, out.scheduler);
   ParamReader speculation = inference.map_or_empty("speculation");
   out.speculation.draft_tokens = static_cast<int>(speculation.optional<std::int64_t>("draft_tokens", 0, between(0, 64)));
   out.speculation.acceptance = speculation.optional<Ratio>("acceptance", Ratio{0.7}, between(Ratio{0}, Ratio{1.0})).value;
@@ -236,8 +352,10 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints) {
   out.targets.tpot = targets.optional<Duration>("tpot", Duration{});
   targets.finish();
   out.expert_imbalance = inference.optional<double>("expert_imbalance", 1.0, between(1.0, 1000.0));
-  out.expert_power_law = inference.optional<double>("expert_power_law", 0.0, between(0.0, 10.0));
-  if (out.expert_power_law > 0 && inference.has("expert_imbalance"))
+  const bool states_imbalance = inference.has("expert_imbalance");
+  out.expert_power_law =
+      inference.optional<double>("expert_power_law", states_imbalance ? 0.0 : kUsualPowerLaw, between(0.0, 10.0));
+  if (out.expert_power_law > 0 && states_imbalance)
     inference.error("expert_power_law", "stands beside 'expert_imbalance'", "the law says how much the busiest GPU has");
   if (static_cast<std::size_t>(out.gpus()) > endpoints) {
     inference.error(out.decode ? "disaggregated" : "parallelism",

@@ -93,12 +93,24 @@ class LayerBuilder {
   // `rows` x `columns`, with weights of `inner` x `columns` each of `batch`.
   void gemm(std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t batch = 1,
             double weights = 0) {
+    product(setup_.precision.weights, name, rows, columns, inner, batch, weights);
+  }
+
+  // The same of weights that are kept as they were where a layer's others became integers: routers, and what MLA absorbs.
+  void plain_gemm(std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t batch = 1) {
+    const ServingPrecision& precision = setup_.precision;
+    product(has_integer_weights(precision.weights) ? precision.activations : precision.weights, name, rows, columns, inner,
+            batch, 0);
+  }
+
+  void product(Precision precision, std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t inner,
+               std::int64_t batch, double weights) {
     if (rows == 0) return;
-    Kernel kernel{.kind = KernelKind::kGemm, .precision = setup_.precision.weights, .m = rows, .n = columns, .k = inner};
+    Kernel kernel{.kind = KernelKind::kGemm, .precision = precision, .m = rows, .n = columns, .k = inner};
     kernel.batch = batch;
     const double held = weights > 0 ? weights : static_cast<double>(batch);
     const double outer = static_cast<double>(columns) * held;
-    kernel.bytes = bytes_per_element(setup_.precision.weights) * static_cast<double>(inner) * outer +
+    kernel.bytes = bytes_per_element(precision) * static_cast<double>(inner) * outer +
                    activation_ * static_cast<double>(rows * batch) * static_cast<double>(inner + columns);
     out_.push_back({kernel, name});
   }
@@ -150,8 +162,8 @@ class LayerBuilder {
     if (mixer_.gate_width > 0) gemm("gate", tokens_.total(), ceil_div(mixer_.gate_width, plan_.tensor), model_.hidden);
     rotary(local_heads() * latent.rope_dim + latent.rope_dim);
     gemm("keys_and_values", tokens_.prefill_rows, local_heads() * (latent.nope_dim + latent.value_dim), latent.kv_rank);
-    gemm("absorb_keys", tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());
-    gemm("absorb_values", tokens_.decode, latent.value_dim, latent.kv_rank, local_heads());
+    plain_gemm("absorb_keys", tokens_.decode, latent.kv_rank, latent.nope_dim, local_heads());
+    plain_gemm("absorb_values", tokens_.decode, latent.value_dim, latent.kv_rank, local_heads());
   }
 
   // Engines compute SiLU and its product at once.
@@ -180,7 +192,7 @@ class LayerBuilder {
     const std::int64_t width = moe.latent > 0 ? moe.latent : model_.hidden;
     const std::int64_t inner = ceil_div(moe.expert_ffn, plan_.expert_tensor());
     const ExpertVisits load = expert_load(setup_, plan_, moe, tokens_.stage);
-    gemm("router", tokens_.total(), moe.experts, model_.hidden);
+    plain_gemm("router", tokens_.total(), moe.experts, model_.hidden);
     if (moe.latent > 0) gemm("to_latent", tokens_.total(), moe.latent, model_.hidden);
     if (setup_.library.calls_experts) {
       experts_in_one_call(moe, load, width, inner);
@@ -405,7 +417,8 @@ std::vector<NamedKernel> attention_kernels(const InferenceSetup& setup, const En
                     .use = AttentionUse::kPrefill,
                     .kv_group = is_latent ? 1 : group,
                     .latent = is_latent,
-                    .cached_width = cached};
+                    .cached_width = cached,
+                    .flash = setup.library.flash};
       const auto queries = static_cast<double>(tokens.prefill * heads * (score_width + value_width));
       kernel.bytes = activation * queries + cached * static_cast<double>(tokens.prefill_rows * width);
       out.push_back({kernel, "attention_of_prompts"});
@@ -419,18 +432,21 @@ std::vector<NamedKernel> attention_kernels(const InferenceSetup& setup, const En
     // Absorbed MLA meets the latents themselves.
     const std::int64_t score = is_latent ? width : score_width;
     const std::int64_t value = is_latent ? mixer.latent.kv_rank : value_width;
+    const bool slides = limit > 0 && limit == mixer.window && mixer.chunk == 0;
     Kernel kernel{.kind = KernelKind::kAttentionForward,
                   .precision = setup.precision.activations,
                   .m = mix.tokens_per_decode,
-                  .n = context,
+                  .n = slides ? all : context,
                   .k = score,
                   .batch = sequences * heads,
                   .causal = false,
+                  .window = slides ? limit : 0,
                   .value_dim = value,
                   .use = AttentionUse::kDecode,
                   .kv_group = is_latent ? heads : group,
                   .latent = is_latent,
-                  .cached_width = cached};
+                  .cached_width = cached,
+                  .flash = setup.library.flash};
     const auto queries = static_cast<double>(tokens.decode * heads * (score + value));
     kernel.bytes = activation * queries + cached * static_cast<double>(sequences * context * width);
     out.push_back({kernel, "attention"});

@@ -124,7 +124,24 @@ std::optional<Problem> read_azure(const std::vector<Field>& fields, std::optiona
   return read_tokens(fields[2], "output", out.output);
 }
 
-// Mooncake's traces: an object a line. Its hashes of prompts' blocks are not used.
+// A hash for each block of a prompt, the last of which may be shorter.
+std::optional<Problem> read_hashes(const nlohmann::json& object, const Field& whole, Request& out) {
+  const auto found = object.find("hash_ids");
+  if (found == object.end()) return std::nullopt;
+  const auto is_whole = [](const nlohmann::json& each) { return each.is_number_integer(); };
+  if (!found->is_array() || !std::ranges::all_of(*found, is_whole)) {
+    return problem_at(whole, "hash_ids: expected a list of whole numbers");
+  }
+  const std::int64_t most = (out.prompt + kHashedTokens - 1) / kHashedTokens;
+  if (static_cast<std::int64_t>(found->size()) > most) {
+    return problem_at(whole, fmt::format("hash_ids: {} for {} tokens, of which each stands for {}", found->size(), out.prompt,
+                                         kHashedTokens));
+  }
+  out.hashes = found->get<std::vector<std::int64_t>>();
+  return std::nullopt;
+}
+
+// Mooncake's traces: an object a line.
 std::optional<Problem> read_mooncake(const std::string& line, Request& out) {
   const auto whole = Field{line, 1};
   const auto object = shallow_json(line);
@@ -147,12 +164,24 @@ std::optional<Problem> read_mooncake(const std::string& line, Request& out) {
   if (auto problem = number("input_length", 1, static_cast<double>(kMaxTokens), prompt)) return problem;
   if (auto problem = number("output_length", 1, static_cast<double>(kMaxTokens), output)) return problem;
   out = {Time{} + Duration::nearest_ps(at * 1e9), std::llround(prompt), std::llround(output)};
-  return std::nullopt;
+  return read_hashes(object, whole, out);
 }
 
-bool is_azure(const std::vector<Field>& fields) {
-  return fields.size() == 3 && fields[0].text == "TIMESTAMP" && fields[1].text == "ContextTokens" &&
-         fields[2].text == "GeneratedTokens";
+// The titles of arrival, prompt tokens and output tokens, in the order in which lines are read.
+using Titles = std::array<std::string_view, 3>;
+constexpr Titles kOurTitles{"arrival_s", "prompt", "output"};
+constexpr Titles kAzureTitles{"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
+
+// Which column has each of `titles`; nothing where the line is not made of these.
+std::optional<std::array<std::size_t, 3>> columns_of(const std::vector<Field>& fields, const Titles& titles) {
+  std::array<std::size_t, 3> columns{};
+  if (fields.size() != titles.size()) return std::nullopt;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const auto at = std::ranges::find(fields, titles[i], &Field::text);
+    if (at == fields.end()) return std::nullopt;
+    columns[i] = static_cast<std::size_t>(at - fields.begin());
+  }
+  return columns;
 }
 
 bool is_header(const std::vector<Field>& fields) {
@@ -184,14 +213,18 @@ std::vector<Request> make_requests(const RequestSpec& spec, std::uint64_t seed) 
   RandomStream prompts{seed, "inference/prompts"};
   RandomStream outputs{seed, "inference/outputs"};
   std::vector<Request> requests;
-  requests.reserve(static_cast<std::size_t>(spec.count));
+  requests.reserve(static_cast<std::size_t>(spec.count * spec.sessions.turns));
   double at_seconds = 0;
   for (std::int64_t i = 0; i < spec.count; ++i) {
     if (spec.arrivals == Arrivals::kPoisson) at_seconds += arrivals.exponential(1.0 / spec.rate);
     if (spec.arrivals == Arrivals::kFixed) at_seconds = static_cast<double>(i) / spec.rate;
-    const std::int64_t prompt = draw(spec.prompt, prompts);
-    const std::int64_t output = draw(spec.output, outputs);
-    requests.push_back({Time{} + Duration::nearest_ps(at_seconds * 1e12), prompt, output});
+    std::int64_t history = 0;
+    for (std::int64_t turn = 0; turn < spec.sessions.turns; ++turn) {
+      const std::int64_t prompt = history + draw(turn == 0 ? spec.prompt : spec.sessions.prompt, prompts);
+      const std::int64_t output = draw(spec.output, outputs);
+      requests.push_back({Time{} + Duration::nearest_ps(at_seconds * 1e12), prompt, output});
+      history = prompt + output;
+    }
   }
   return requests;
 }
@@ -203,18 +236,34 @@ std::vector<Request> read_request_trace(const std::filesystem::path& path, Diagn
   bool is_first = true;
   bool is_objects = false;
   bool has_dates = false;
+  std::array<std::size_t, 3> columns{0, 1, 2};
   std::optional<Instant> begin;
   constexpr int kReported = 20;
   int errors = 0;
   for (int number = 1; std::getline(file, line) && errors < kReported; ++number) {
     const std::size_t first = line.find_first_not_of(kBlank);
     if (first == std::string::npos || line[first] == '#') continue;
-    const std::vector<Field> fields = csv_fields_of(line);
+    std::vector<Field> fields = csv_fields_of(line);
     const bool is_title = is_first && line[first] != '{' && is_header(fields);
-    if (is_first) has_dates = is_azure(fields);
     if (is_first) is_objects = line[first] == '{';
     is_first = false;
-    if (is_title) continue;
+    if (is_title) {
+      const auto ours = columns_of(fields, kOurTitles);
+      const auto azure = columns_of(fields, kAzureTitles);
+      has_dates = azure.has_value();
+      if (ours || azure) {
+        columns = ours ? *ours : *azure;
+        continue;
+      }
+      diagnostics.error({.where = {path.string(), number, fields.front().column},
+                         .message = fmt::format("unknown titles of columns: expected {}, or {}, in any order",
+                                                fmt::join(kOurTitles, ","), fmt::join(kAzureTitles, ",")),
+                         .source_line = line,
+                         .length = static_cast<int>(line.size() - first),
+                         .note = {}});
+      return {};
+    }
+    if (!is_objects && fields.size() == columns.size()) fields = {fields[columns[0]], fields[columns[1]], fields[columns[2]]};
     Request request;
     std::optional<Problem> problem = is_objects  ? read_mooncake(line, request)
                                      : has_dates ? read_azure(fields, begin, request)

@@ -17,15 +17,20 @@ namespace {
 constexpr int kKindShift = 56;
 constexpr int kSlotBits = 16;
 
+// SGLang's router, policy cache_aware: --cache-threshold, --balance-abs-threshold, --balance-rel-threshold.
+constexpr double kLeastMatch = 0.3;
+constexpr std::int64_t kRequestsApart = 64;
+constexpr double kTimesApart = 1.5;
+
 }  // namespace
 
 struct Serving::Engine {
   Engine(const SchedulerOptions& options, const KvCacheOptions& cache, const EngineMemory& memory,
          const EnginePlan& engine_plan, EngineRole engine_role, std::int64_t tokens_per_decode,
-         std::vector<Sequence>& sequences, StepTimes step_times, std::vector<DeviceId> gpus)
+         std::vector<Sequence>& sequences, const PrefixContents* contents, StepTimes step_times, std::vector<DeviceId> gpus)
       : plan{engine_plan},
         role{engine_role},
-        scheduler{options, cache, memory.blocks, engine_plan, engine_role, tokens_per_decode, sequences},
+        scheduler{options, cache, memory.blocks, engine_plan, engine_role, tokens_per_decode, sequences, contents},
         times{std::move(step_times)},
         devices{std::move(gpus)},
         stage_free(static_cast<std::size_t>(engine_plan.pipeline)),
@@ -76,7 +81,14 @@ Serving::Serving(net::Machine& machine, const InferenceSetup& setup, std::vector
     sequences_[i].prompt = requests[i].prompt;
     sequences_[i].output = requests[i].output;
     if (setup.decode) decode_sequences_[i] = sequences_[i];
+    if (setup.requests.hit_rate) {
+      sequences_[i].stated_hit =
+          static_cast<std::int64_t>(*setup.requests.hit_rate * static_cast<double>(requests[i].prompt) + 1e-9);
+      sequences_[i].stated_hit -= sequences_[i].stated_hit % setup.kv_cache.block;
+    }
   }
+  if (setup.kv_cache.prefix_caching && !setup.requests.hit_rate)
+    contents_.emplace(setup.requests, setup.kv_cache.block, requests);
   add_pool(setup.plan, setup.decode ? EngineRole::kPrefill : EngineRole::kBoth, memory.prefill, kernels, profile, costs);
   prefill_engines_ = engines_.size();
   if (!setup.decode) return;
@@ -100,6 +112,7 @@ void Serving::add_pool(const EnginePlan& plan, EngineRole role, const EngineMemo
     first += count;
     engines_.push_back(std::make_unique<Engine>(setup_.scheduler, setup_.kv_cache, memory, plan, role, per_decode,
                                                 role == EngineRole::kDecode ? decode_sequences_ : sequences_,
+                                                contents_ && role != EngineRole::kDecode ? &*contents_ : nullptr,
                                                 StepTimes{setup_, plan, kernels, profile, costs, devices}, devices));
   }
 }
@@ -108,15 +121,26 @@ void Serving::schedule_event(Time at, Phase phase, EventKind kind, std::uint64_t
   machine_.simulator.schedule(at, phase, component_, *this, static_cast<std::uint64_t>(kind) << kKindShift | index);
 }
 
+void Serving::observe(ServingObserver& observer) {
+  observer_ = &observer;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    const Engine& engine = *engines_[i];
+    observer.on_engine(i, engine.role, engine.plan.pipeline, engine.scheduler.blocks());
+  }
+}
+
 void Serving::start() {
   const bool is_closed = setup_.requests.arrivals == Arrivals::kClosed;
-  const std::size_t first =
-      is_closed ? std::min(records_.size(), static_cast<std::size_t>(setup_.requests.concurrency)) : records_.size();
+  const std::size_t sessions = records_.size() / turns();
   // One arrival is pending at a time; of a closed loop, one for each user.
-  next_arrival_ = is_closed ? first : 1;
-  for (std::size_t i = 0; i < std::min(next_arrival_, records_.size()); ++i) {
-    schedule_event(records_[i].arrival, Phase::kDelivery, EventKind::kArrival, i);
-  }
+  const std::size_t first = is_closed ? static_cast<std::size_t>(setup_.requests.concurrency) : 1;
+  while (next_arrival_ < std::min(first, sessions)) schedule_first_turn(next_arrival_++);
+}
+
+void Serving::schedule_first_turn(std::size_t session) {
+  const std::size_t request = session * turns();
+  const Time now = machine_.simulator.now();
+  schedule_event(std::max(now, records_[request].arrival), Phase::kDelivery, EventKind::kArrival, request);
 }
 
 void Serving::on_event(std::uint64_t payload) {
@@ -140,19 +164,39 @@ std::size_t Serving::choose(std::size_t first, std::size_t last, std::size_t& tu
   return best;
 }
 
+std::size_t Serving::choose_by_prefix(RequestId request) {
+  const std::size_t least_loaded = choose(0, prefill_engines_, turn_);
+  std::int64_t most = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::size_t best = least_loaded;
+  std::int64_t best_found = engines_[best]->scheduler.tokens_found(request);
+  for (std::size_t i = 0; i < prefill_engines_; ++i) {
+    const BatchScheduler& scheduler = engines_[i]->scheduler;
+    const auto requests = static_cast<std::int64_t>(scheduler.running() + scheduler.waiting());
+    most = std::max(most, requests);
+    least = std::min(least, requests);
+    const std::int64_t found = scheduler.tokens_found(request);
+    if (found <= best_found) continue;
+    best = i;
+    best_found = found;
+  }
+  const bool is_uneven = most - least > kRequestsApart && static_cast<double>(most) > kTimesApart * static_cast<double>(least);
+  const bool is_worth_it = static_cast<double>(best_found) > kLeastMatch * static_cast<double>(records_[request].prompt);
+  return is_worth_it && !is_uneven ? best : least_loaded;
+}
+
 void Serving::arrive(RequestId request) {
   RequestRecord& record = records_[request];
-  if (setup_.requests.arrivals == Arrivals::kClosed) {
-    record.arrival = machine_.simulator.now();
-  } else if (next_arrival_ < records_.size()) {
-    schedule_event(records_[next_arrival_].arrival, Phase::kDelivery, EventKind::kArrival, next_arrival_);
-    ++next_arrival_;
-  }
-  const std::size_t engine = choose(0, prefill_engines_, turn_);
+  record.arrival = machine_.simulator.now();
+  const bool is_open = setup_.requests.arrivals != Arrivals::kClosed;
+  if (is_open && request % turns() == 0 && next_arrival_ * turns() < records_.size()) schedule_first_turn(next_arrival_++);
+  const std::size_t engine =
+      setup_.scheduler.balance == Balance::kPrefix ? choose_by_prefix(request) : choose(0, prefill_engines_, turn_);
   engine_of_[request] = engine;
+  record.engine = engine;
   engines_[engine]->outstanding += record.prompt + record.output;
   engines_[engine]->scheduler.submit(request);
-  sample(*engines_[engine]);
+  sample(engine);
   wake(engine);
 }
 
@@ -170,7 +214,7 @@ void Serving::run_engine(std::size_t index) {
   const auto slot = static_cast<std::size_t>(std::ranges::find(engine.is_taken, false) - engine.is_taken.begin());
   if (slot == engine.is_taken.size()) return;
   if (engine.scheduler.next_step(engine.steps[slot])) start_step(index, slot);
-  sample(engine);
+  sample(index);
 }
 
 void Serving::start_step(std::size_t index, std::size_t slot) {
@@ -182,11 +226,15 @@ void Serving::start_step(std::size_t index, std::size_t slot) {
   for (std::size_t part = 0; part < kStepParts; ++part) engine.parts[part] += time.parts[part];
   // A stage takes a step when the stage before has sent it, and its own last step is done.
   Time at = now + time.before;
+  stages_.clear();
   for (std::size_t stage = 0; stage < time.stages.size(); ++stage) {
     if (stage > 0) at += time.hop;
-    at = std::max(at, engine.stage_free[stage]) + time.stages[stage];
+    at = std::max(at, engine.stage_free[stage]);
+    stages_.push_back({stage > 0 ? at : now, at + time.stages[stage]});
+    at += time.stages[stage];
     engine.stage_free[stage] = at;
   }
+  if (observer_ != nullptr) observer_->on_step({index, step.mix, stages_});
   engine.busy += engine.stage_free.front() - now;
   for (const StepItem& item : step.items) {
     if (item.is_prefill && engine.role != EngineRole::kDecode) {
@@ -219,7 +267,7 @@ void Serving::end_step(std::size_t index, std::size_t slot) {
     }
   }
   if (engine.role == EngineRole::kDecode) admit_handovers();
-  sample(engine);
+  sample(index);
   wake(index);
 }
 
@@ -243,19 +291,27 @@ void Serving::emit(const Emitted& emitted) {
 void Serving::finish(RequestId request) {
   RequestRecord& record = records_[request];
   record.preemptions = sequences_[request].preemptions;
+  record.found = sequences_[request].found;
   if (setup_.decode) record.preemptions += decode_sequences_[request].preemptions;
+  record.decode_engine = engine_of_[request];
+  if (observer_ != nullptr) observer_->on_request(request, record);
   engines_[engine_of_[request]]->outstanding -= record.prompt + record.output;
   ++finished_;
-  if (setup_.requests.arrivals == Arrivals::kClosed && next_arrival_ < records_.size()) {
-    schedule_event(machine_.simulator.now(), Phase::kDelivery, EventKind::kArrival, next_arrival_++);
+  if ((request + 1) % turns() != 0) {
+    schedule_event(machine_.simulator.now() + setup_.requests.sessions.think, Phase::kDelivery, EventKind::kArrival,
+                   request + 1);
+  } else if (setup_.requests.arrivals == Arrivals::kClosed && next_arrival_ * turns() < records_.size()) {
+    schedule_first_turn(next_arrival_++);
   }
 }
 
-void Serving::sample(Engine& engine) {
+void Serving::sample(std::size_t index) {
+  Engine& engine = *engines_[index];
   const Time now = machine_.simulator.now();
   engine.running.set(now, static_cast<std::int64_t>(engine.scheduler.running()));
   engine.waiting.set(now, static_cast<std::int64_t>(engine.scheduler.waiting()));
   engine.used_blocks.set(now, engine.scheduler.blocks() - engine.scheduler.free_blocks());
+  if (observer_ != nullptr) observer_->on_load(index, now, engine.scheduler);
 }
 
 bool Serving::try_reserve(RequestId request) {
@@ -269,7 +325,7 @@ bool Serving::try_reserve(RequestId request) {
   const RequestRecord& record = records_[request];
   handover_engine_[request] = chosen;
   engines_[chosen]->outstanding += record.prompt + record.output;
-  sample(*engines_[chosen]);
+  sample(chosen);
   return true;
 }
 
@@ -355,12 +411,12 @@ void Serving::settle(RequestId request) {
   const std::size_t from = engine_of_[request];
   engines_[from]->scheduler.release(request);
   engines_[from]->outstanding -= record.prompt + record.output;
-  sample(*engines_[from]);
+  sample(from);
   wake(from);
   const std::size_t to = handover_engine_[request];
   engine_of_[request] = to;
   engines_[to]->scheduler.activate(request);
-  sample(*engines_[to]);
+  sample(to);
   wake(to);
 }
 

@@ -11,14 +11,17 @@
 // prefill + exposed transfer + first decode step).
 //
 // Model: an engine is given to a request when it arrives, and another for decoding when there is room for its cache; neither
-// changes. Layer by layer, what the last piece of a prompt adds to the cache moves evenly over that piece's step, what was
-// cached before moves from its start on, and the last layer's part when it has ended. Requests reach engines, and tokens users,
-// at once.
+// changes. By prefix, the engine is that which holds most of the prompt when it arrives, as SGLang's router chooses
+// (cache_aware) with the values that it has unless told otherwise. Layer by layer, what the last piece of a prompt adds to the
+// cache moves evenly over that piece's step, what was cached before moves from its start on, and the last layer's part when it
+// has ended. Requests reach engines, and tokens users, at once. Engines that only decode cache no prefixes: a whole prompt's
+// cache moves to them.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/collectives/runner.h"
@@ -28,6 +31,8 @@
 #include "sim/workloads/inference/cache_pieces.h"
 #include "sim/workloads/inference/engine_memory.h"
 #include "sim/workloads/inference/inference.h"
+#include "sim/workloads/inference/prefix_contents.h"
+#include "sim/workloads/inference/serving_observer.h"
 #include "sim/workloads/inference/step_times.h"
 
 namespace weft::work {
@@ -43,6 +48,9 @@ struct RequestRecord {
   Duration exposed_transfer = {};  // from `prefilled` to the cache's arrival
   std::int64_t emitted = 0;
   std::int64_t preemptions = 0;
+  std::int64_t found = 0;         // tokens of the prompt, in the prefix cache
+  std::size_t engine = 0;         // that prefilled it
+  std::size_t decode_engine = 0;  // that gave its tokens
 
   [[nodiscard]] bool is_done() const { return emitted == output; }
 };
@@ -73,6 +81,8 @@ class Serving final : private net::TransferListener, private EventTarget {
           const Profile& profile, GroupCosts& costs, const ServingMemory& memory, std::uint64_t seed);
   ~Serving();
 
+  // Hears of all that happens from now on; must outlive it. Before start().
+  void observe(ServingObserver& observer);
   void start();
   [[nodiscard]] std::uint64_t finished() const { return finished_; }
   // InternalError where a request is not done, or blocks are still taken.
@@ -99,6 +109,9 @@ class Serving final : private net::TransferListener, private EventTarget {
   void add_pool(const EnginePlan& plan, EngineRole role, const EngineMemory& memory, const KernelTimes& kernels,
                 const Profile& profile, GroupCosts& costs);
   [[nodiscard]] std::size_t choose(std::size_t first, std::size_t last, std::size_t& turn) const;
+  [[nodiscard]] std::size_t choose_by_prefix(RequestId request);
+  [[nodiscard]] std::size_t turns() const { return static_cast<std::size_t>(setup_.requests.sessions.turns); }
+  void schedule_first_turn(std::size_t session);  // when it is due, or now
   void arrive(RequestId request);
   void wake(std::size_t engine);
   void run_engine(std::size_t engine);
@@ -106,7 +119,7 @@ class Serving final : private net::TransferListener, private EventTarget {
   void end_step(std::size_t engine, std::size_t slot);
   void emit(const Emitted& emitted);
   void finish(RequestId request);
-  void sample(Engine& engine);
+  void sample(std::size_t engine);
 
   // Disaggregated.
   [[nodiscard]] bool try_reserve(RequestId request);
@@ -124,6 +137,7 @@ class Serving final : private net::TransferListener, private EventTarget {
   std::vector<RequestRecord> records_;
   std::vector<Sequence> sequences_;         // on engines that prefill
   std::vector<Sequence> decode_sequences_;  // on those that only decode
+  std::optional<PrefixContents> contents_;  // where prefixes are cached
   std::vector<std::unique_ptr<Engine>> engines_;
   std::size_t prefill_engines_ = 0;           // the first ones; the others decode
   std::vector<std::size_t> engine_of_;        // by request: where it is
@@ -135,8 +149,10 @@ class Serving final : private net::TransferListener, private EventTarget {
   std::deque<RequestId> ready_;  // prompts that wait for room on an engine that decodes
   std::vector<double> gaps_ns_;
   std::vector<Emitted> emitted_;  // by the step at hand
+  ServingObserver* observer_ = nullptr;
+  std::vector<ServedStep::Stage> stages_;  // of the step at hand
   std::uint64_t finished_ = 0;
-  std::size_t next_arrival_ = 0;
+  std::size_t next_arrival_ = 0;  // of a session
   double cache_bytes_ = 0;
 };
 

@@ -58,7 +58,8 @@ double row_tiles(const Kernel& kernel, double rows) {
 // One of the grouped products: `columns` by `inner`.
 double product_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCosts& costs, double rate, int sms, double columns,
                        double inner) {
-  const double width = bytes_per_element(kernel.precision);
+  const OperandBytes operand = operand_bytes(kernel.precision);
+  const double width = operand.activation;
   const double load = costs.sm_bytes_per_clock * gpu.clock_ghz * 1e9;
   const double latency = costs.loop_latency.seconds() * width / kStepBytes;
   const double large = 1.0 + costs.small_tile_penalty / kLargeTile;
@@ -68,7 +69,7 @@ double product_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCos
     for (const double n : kTileColumns) {
       const double tiles = rows * std::ceil(columns / n);
       const double reached = rate * costs.efficiency / gpu.sms * large / (1.0 + costs.small_tile_penalty * (m + n) / (m * n));
-      const double each = std::max({2.0 * m * n / reached, (m + n) * width / load, latency});
+      const double each = std::max({2.0 * m * n / reached, (m * width + n * operand.weight) / load, latency});
       const double filled = std::max(tiles / sms, 1.0);
       const double waves = filled + (std::ceil(tiles / sms) - filled) * kLastWave;
       best = std::min(best, waves * (inner * each + costs.block_overhead.seconds()));
@@ -107,20 +108,21 @@ ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t expe
 }
 
 double experts_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCosts& costs, double rate, int sms) {
-  const double width = bytes_per_element(kernel.precision);
+  const OperandBytes operand = operand_bytes(kernel.precision);
+  const double width = operand.activation;
   const auto tokens = static_cast<double>(kernel.m);
   const auto columns = static_cast<double>(kernel.n);
   const auto hidden = static_cast<double>(kernel.k);
   const double rows = kernel.expert_rows;
   const double first = (kernel.gated ? 2 : 1) * columns;
-  const double weights = kernel.experts_used * columns * hidden * width;
+  const double weights = kernel.experts_used * columns * hidden * operand.weight;
   // A benchmark calls the same experts again: what of the weights is still in the L2.
   const double all = matrices(kernel) * weights + rows * (hidden * (width + kHiddenBytes) + 3 * columns * kHiddenBytes);
   const double held = kernel.repeated ? held_in_l2(all, costs.l2_share * static_cast<double>(gpu.l2_bytes)) : 0.0;
   const double bandwidth = gpu.hbm_bytes_per_second;
   const auto product = [&](double n, double k) {
     const double computing = product_seconds(kernel, gpu, costs, rate, sms, n, k);
-    const double bytes = (1.0 - held) * (kernel.experts_used * n * k * width + rows * (k * width + n * kHiddenBytes));
+    const double bytes = (1.0 - held) * (kernel.experts_used * n * k * operand.weight + rows * (k * width + n * kHiddenBytes));
     const double reading = bytes / (bandwidth * costs.memory_efficiency);
     return std::sqrt(computing * computing + reading * reading);
   };

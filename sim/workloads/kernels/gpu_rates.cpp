@@ -14,24 +14,30 @@ NumberType number_type(Precision precision) {
     case Precision::kFp16:
       return NumberType::kFp16;
     case Precision::kBf16:
+    case Precision::kW8A16:
+    case Precision::kW4A16:
       return NumberType::kBf16;
     case Precision::kFp8:
     case Precision::kMxfp8:
       return NumberType::kFp8;
     case Precision::kFp4:
       return NumberType::kFp4;
+    case Precision::kInt8:
+      return NumberType::kInt8;
   }
   return NumberType::kFp32;
 }
+
+}  // namespace
 
 bool has_no_units(const GpuSpec& gpu, Precision precision) {
   const std::optional<double>& rate = gpu.stated(number_type(precision));
   return rate && *rate <= 0;
 }
 
-}  // namespace
-
 Precision runs_as(const GpuSpec& gpu, Precision precision) {
+  if (is_weight_only(precision)) precision = Precision::kBf16;
+  if (precision == Precision::kInt8 && has_no_units(gpu, precision)) precision = Precision::kBf16;
   if (precision == Precision::kFp4 && has_no_units(gpu, precision)) precision = Precision::kFp8;
   if (number_type(precision) == NumberType::kFp8 && has_no_units(gpu, precision)) precision = Precision::kBf16;
   if (precision == Precision::kBf16 && has_no_units(gpu, precision)) precision = Precision::kFp16;

@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 15> kKindNames{"gemm",
                                                       "memset",
                                                       "experts"};
 constexpr std::array<std::string_view, 3> kScalingNames{"tensor", "row", "block"};
-constexpr std::array<std::string_view, 5> kStridedNames{"forward", "activation_backward", "copy", "stack", "attention_ends"};
+constexpr std::array<std::string_view, 8> kStridedNames{"forward",        "activation_backward", "copy", "stack",
+                                                        "attention_ends", "scores_softmax",      "gelu", "gelu_backward"};
 
 }  // namespace
 

@@ -41,6 +41,9 @@ enum class StridedKind : std::uint8_t {
   kCopy,           // to a contiguous tensor
   kStack,          // of dQ, dK and dV
   kAttentionEnds,  // around attention's backward: the rows' sums of dO O, and dQ's conversion to bf16
+  kScoresSoftmax,  // over written scores, before FlashAttention
+  kGelu,           // with the bias, compiled by torch.jit
+  kGeluBackward,
 };
 
 [[nodiscard]] std::string_view to_string(StridedKind kind);  // "forward", "activation_backward", ...
@@ -69,6 +72,7 @@ struct Kernel {
   std::int64_t kv_group = 1;           // attention of serving: query heads that share a key's
   bool latent = false;                 // and: MLA; when decoding, keys hold the values and are read once
   double cached_width = 2;             // and: bytes of a cached element
+  bool flash = true;                   // and: by FlashAttention where it is the fastest, not by TensorRT-LLM's XQA
   double cache_written = 0;            // and: bytes that the same call writes to the cache
   bool repeated = false;               // and: of a benchmark, that uses the same data again
   bool weight_gradient = false;        // GEMM: sums over tokens

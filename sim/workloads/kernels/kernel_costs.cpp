@@ -33,7 +33,42 @@ Param<S> per_element(const char* name, double S::*member, const char* descriptio
   return from_origin(param<S>(name, member, {.unit = "ps", .min = 0.0, .max = 1000.0, .description = description}), kSteps);
 }
 
+constexpr Origin kMegatronKernels{.source = ParamSource::kMeasured,
+                                  .reference = "validate/measured/h200x1_megatron_kernels.json, at 1.98 GHz",
+                                  .gpu = "H200"};
+
+Param<MemoryCosts> of_megatron(const char* name, double MemoryCosts::*member, const char* description) {
+  return from_origin(param<MemoryCosts>(name, member, {.unit = "ps", .min = 0.0, .max = 1000.0, .description = description}),
+                     kMegatronKernels);
+}
+
 constexpr Origin kTables{.source = ParamSource::kFitted, .reference = "models/workloads §4.2: public tables", .gpu = "H100"};
+
+// Other GPUs take over what was fitted to A100.
+constexpr Origin kIntegerTables{.source = ParamSource::kFitted,
+                                .reference = "models/workloads §4.2: public tables of A100, taken over by other GPUs",
+                                .gpu = "A100"};
+
+ParamGroup<IntegerGemmCosts> integer_costs(const char* path, const char* description, const IntegerGemmCosts& defaults) {
+  using C = IntegerGemmCosts;
+  const auto with_default = [&defaults](Param<C> made, auto C::*member) {
+    made.info.default_value = defaults.*member;
+    return from_origin(std::move(made), kIntegerTables);
+  };
+  const auto duration = [&](const char* name, Duration C::*member, const char* text) {
+    return with_default(param<C>(name, member, {.max = 100_us, .description = text}), member);
+  };
+  return {path,
+          description,
+          {with_default(param("rate", &C::rate,
+                              {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "share of the peak over that of bf16"}),
+                        &C::rate),
+           duration("fixed", &C::fixed, "of a kernel, beyond that of bf16"),
+           duration("tile_overhead", &C::tile_overhead, "of a tile of 128 x 256, in proportion to its area"),
+           duration("loop_latency", &C::loop_latency, "of a step of the main loop, 128 bytes of A's k"),
+           with_default(share("memory_efficiency", &C::memory_efficiency, kIntegerTables, "of the HBM bandwidth"),
+                        &C::memory_efficiency)}};
+}
 
 constexpr Origin kPaged{.source = ParamSource::kFitted, .reference = "models/workloads §4.3: public tables", .gpu = "H100"};
 
@@ -42,15 +77,22 @@ Param<S> table_time(const char* name, Duration S::*member, const char* descripti
   return from_origin(param<S>(name, member, {.max = 100_us, .description = description}), kTables);
 }
 
-ParamGroup<ScaledGemmCosts> scaled_costs(const char* path, const char* description) {
+ParamGroup<ScaledGemmCosts> scaled_costs(const char* path, const char* description, const ScaledGemmCosts& defaults) {
+  using C = ScaledGemmCosts;
+  const auto duration = [&defaults](const char* name, Duration C::*member, const char* text) {
+    Param<C> made = table_time(name, member, text);
+    made.info.default_value = defaults.*member;
+    return made;
+  };
   return {path,
           description,
-          {from_origin(param("rate", &ScaledGemmCosts::rate,
+          {from_origin(param("rate", &C::rate,
                              {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "over that of one scale a tensor"}),
                        kTables),
-           table_time("block_overhead", &ScaledGemmCosts::block_overhead, "of a tile of any size, beyond those of bf16"),
-           table_time("quantize_fixed", &ScaledGemmCosts::quantize_fixed, "of making A low-precision"),
-           share("quantize_efficiency", &ScaledGemmCosts::quantize_efficiency, kTables, "of the HBM bandwidth, there")}};
+           duration("loop_latency", &C::loop_latency, "of a step of the main loop, 128 bytes of k: in place of that of bf16"),
+           duration("quantize_fixed", &C::quantize_fixed, "of making A low-precision"),
+           share("quantize_efficiency", &C::quantize_efficiency, kTables, "of the HBM bandwidth, there"),
+           duration("quantize_row", &C::quantize_row, "of a row of A, however short")}};
 }
 
 template <class S>
@@ -144,16 +186,31 @@ const ParamGroup<GemmCosts> gemm_costs{
                        {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "of the L2, that operands stay in"}),
                  kTables)}};
 
-const ParamGroup<ScaledGemmCosts> fp8_tensor_costs = scaled_costs("gpu.fp8_tensor", "FP8 products with a scale for a tensor");
-const ParamGroup<ScaledGemmCosts> fp8_row_costs = scaled_costs("gpu.fp8_row", "FP8 products with a scale for a row");
-const ParamGroup<ScaledGemmCosts> fp8_block_costs = scaled_costs("gpu.fp8_block", "FP8 products with a scale for 128 elements");
-const ParamGroup<ScaledGemmCosts> fp4_costs = scaled_costs("gpu.fp4", "FP4 products");
+const ParamGroup<ScaledGemmCosts> fp8_tensor_costs =
+    scaled_costs("gpu.fp8_tensor", "FP8 products with a scale for a tensor", {.loop_latency = 60_ns, .quantize_row = 100_ps});
+const ParamGroup<ScaledGemmCosts> fp8_row_costs =
+    scaled_costs("gpu.fp8_row", "FP8 products with a scale for a row", {.quantize_row = 7_ns});
+const ParamGroup<ScaledGemmCosts> fp8_block_costs =
+    scaled_costs("gpu.fp8_block", "FP8 products with a scale for 128 elements", {.quantize_row = 1_ns});
+const ParamGroup<ScaledGemmCosts> fp4_costs =
+    scaled_costs("gpu.fp4", "FP4 products", {.loop_latency = 200_ns, .quantize_row = 700_ps});
+
+const ParamGroup<IntegerGemmCosts> int8_costs = integer_costs(
+    "gpu.int8", "INT8 products (W8A8)", {.rate = 0.905, .fixed = 5'580_ns, .tile_overhead = 3'680_ns, .memory_efficiency = 1});
+const ParamGroup<IntegerGemmCosts> weight_only_costs = integer_costs(
+    "gpu.weight_only", "bf16 products with weights of 8 or 4 bits",
+    {.rate = 0.914, .fixed = 7'740_ns, .tile_overhead = 1'280_ns, .loop_latency = 96'700_ps, .memory_efficiency = 1});
 
 const ParamGroup<ExpertCosts> bf16_expert_costs = expert_costs("gpu.experts_bf16", "a layer's experts in bf16");
 const ParamGroup<ExpertCosts> fp8_expert_costs = expert_costs("gpu.experts_fp8", "experts in FP8 with a scale for a tensor");
 const ParamGroup<ExpertCosts> fp8_block_expert_costs =
     expert_costs("gpu.experts_fp8_block", "experts in FP8 with a scale for 128 elements");
 const ParamGroup<ExpertCosts> fp4_expert_costs = expert_costs("gpu.experts_fp4", "experts in FP4");
+const ParamGroup<WeightOnlyExpertCosts> weight_only_expert_costs{
+    "gpu.experts_weight_only",
+    "experts in bf16 with weights of 8 or 4 bits",
+    {param("rate", &WeightOnlyExpertCosts::rate,
+           {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "share of the peak over that of experts in bf16"})}};
 
 const ParamGroup<AttentionCosts> attention_costs{
     "gpu.attention",
@@ -197,6 +254,9 @@ const ParamGroup<MemoryCosts> memory_costs{
      per_element("strided_copy_ps", &MemoryCosts::strided_copy_ps, "copy of a permuted view"),
      per_element("strided_stack_ps", &MemoryCosts::strided_stack_ps, "stack of dQ, dK and dV"),
      per_element("attention_ends_ps", &MemoryCosts::attention_ends_ps, "before and after attention's backward"),
+     of_megatron("scores_softmax_ps", &MemoryCosts::scores_softmax_ps, "softmax of scores that were written"),
+     of_megatron("gelu_ps", &MemoryCosts::gelu_ps, "bias and GeLU, compiled by torch.jit"),
+     of_megatron("gelu_backward_ps", &MemoryCosts::gelu_backward_ps, "gradient of that"),
      per_element("norm_forward_ps", &MemoryCosts::norm_forward_ps, "RMSNorm"),
      per_element("norm_backward_ps", &MemoryCosts::norm_backward_ps, "gradient of a norm's input"),
      per_element("norm_weight_gradient_ps", &MemoryCosts::norm_weight_gradient_ps, "gradient of a norm's weight"),
@@ -238,6 +298,7 @@ ParamGroups kernel_param_groups() {
   return {&gemm_costs,           &fp8_tensor_costs,    &fp8_row_costs,
           &fp8_block_costs,      &fp4_costs,           &attention_costs,
           &bf16_expert_costs,    &fp8_expert_costs,    &fp8_block_expert_costs,
+          &int8_costs,           &weight_only_costs,   &weight_only_expert_costs,
           &fp4_expert_costs,     &prefill_costs,       &decode_costs,
           &latent_prefill_costs, &latent_decode_costs, &memory_costs,
           &optimizer_costs,      &stream_costs,        &contention_costs,

@@ -30,14 +30,27 @@ extern const ParamGroup<GemmCosts> gemm_costs;
 // GEMMs of low precision: what their library and their scales change.
 struct ScaledGemmCosts {
   double rate = 1;                   // over that of one scale a tensor
-  Duration block_overhead = 1_us;    // of a tile of any size, beyond those of bf16
+  Duration loop_latency = 100_ns;    // of a step of the main loop, 128 bytes of k: in place of that of bf16
   Duration quantize_fixed = 4_us;    // of making A low-precision
   double quantize_efficiency = 0.4;  // of the HBM bandwidth, there
+  Duration quantize_row = {};        // of a row of A, however short
 };
 extern const ParamGroup<ScaledGemmCosts> fp8_tensor_costs;
 extern const ParamGroup<ScaledGemmCosts> fp8_row_costs;
 extern const ParamGroup<ScaledGemmCosts> fp8_block_costs;
 extern const ParamGroup<ScaledGemmCosts> fp4_costs;
+
+// GEMMs with weights of integers, in place of what GemmCosts says of the same. Their libraries do not split the inner
+// dimension.
+struct IntegerGemmCosts {
+  double rate = 1;                    // share of the peak over that of bf16
+  Duration fixed = {};                // of a kernel, beyond that of bf16
+  Duration tile_overhead = 1'500_ns;  // of a tile of 128 x 256, in proportion to its area
+  Duration loop_latency = 60_ns;      // of a step of the main loop, 128 bytes of A's k
+  double memory_efficiency = 0.88;    // of the HBM bandwidth
+};
+extern const ParamGroup<IntegerGemmCosts> int8_costs;
+extern const ParamGroup<IntegerGemmCosts> weight_only_costs;
 
 // A layer's experts in one call, by the libraries that serving engines use for a precision.
 struct ExpertCosts {
@@ -56,6 +69,12 @@ extern const ParamGroup<ExpertCosts> bf16_expert_costs;
 extern const ParamGroup<ExpertCosts> fp8_expert_costs;
 extern const ParamGroup<ExpertCosts> fp8_block_expert_costs;
 extern const ParamGroup<ExpertCosts> fp4_expert_costs;
+
+// Experts in bf16 with weights of 8 or 4 bits, beside those in bf16.
+struct WeightOnlyExpertCosts {
+  double rate = 1;  // share of the peak over that of bf16
+};
+extern const ParamGroup<WeightOnlyExpertCosts> weight_only_expert_costs;
 
 struct AttentionCosts {
   double forward_efficiency = 0.72;  // of the tensor cores' peak, of heads 128 wide
@@ -98,12 +117,15 @@ struct MemoryCosts {
   double strided_copy_ps = 2.66;
   double strided_stack_ps = 4.2;
   double attention_ends_ps = 2.0;
+  double scores_softmax_ps = 2.03;
+  double gelu_ps = 4.0;
+  double gelu_backward_ps = 4.16;
   double norm_forward_ps = 1.7;
   double norm_backward_ps = 2.3;
   double norm_weight_gradient_ps = 1.5;
   double embedding_backward_ps = 17;
   double fill_ps = 0.6;
-  double l2_share = 0.6;  // of the L2, that holds what the kernel before a norm wrote
+  double l2_share = 0.6;  // of the L2, that holds what the kernel before a norm wrote, or the call before read and wrote
 };
 extern const ParamGroup<MemoryCosts> memory_costs;
 

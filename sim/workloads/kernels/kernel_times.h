@@ -17,6 +17,7 @@
 namespace weft::work {
 
 struct ExpertCosts;
+struct GemmCosts;
 struct ScaledGemmCosts;
 
 // How a GEMM's output is cut and shared out over SMs (models/workloads §4.2).
@@ -64,7 +65,8 @@ class KernelTimes {
 
  private:
   struct Parameters;
-  [[nodiscard]] double matmul_rate(Precision precision) const;
+  [[nodiscard]] GemmCosts gemm_costs_of(const Kernel& kernel) const;
+  [[nodiscard]] double matmul_rate(const GemmCosts& costs, Precision precision) const;
   [[nodiscard]] const ScaledGemmCosts* scaled_costs_of(const Kernel& kernel) const;
   [[nodiscard]] bool splits_inner(const Kernel& kernel) const;
   [[nodiscard]] const ExpertCosts& expert_costs_of(const Kernel& kernel) const;

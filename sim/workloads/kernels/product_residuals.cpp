@@ -22,6 +22,9 @@ Precision precision_of(std::string_view type) {
   if (type == "fp8") return Precision::kFp8;
   if (type == "mxfp8") return Precision::kMxfp8;
   if (type == "nvfp4" || type == "mxfp4") return Precision::kFp4;
+  if (type == "int8") return Precision::kInt8;
+  if (type == "w8a16") return Precision::kW8A16;
+  if (type == "w4a16") return Precision::kW4A16;
   return Precision::kBf16;
 }
 

@@ -81,6 +81,27 @@ double bits_of(const ConfigNode& q, const std::string& method, const std::string
   return 0;
 }
 
+// Engines compute stored integers in this; absent: they are floats, or have another width. bitsandbytes' 4 bits are its own
+// floats.
+std::optional<Precision> served_as(const ConfigNode& q, const std::string& method, const std::string& algorithm, double bits) {
+  const auto of_width = [](double width) -> std::optional<Precision> {
+    if (width == 8) return Precision::kW8A16;
+    if (width == 4) return Precision::kW4A16;
+    return std::nullopt;
+  };
+  if (algorithm.find("W8A8_SQ") != std::string::npos) return Precision::kInt8;
+  if (algorithm.starts_with("W8A16")) return Precision::kW8A16;
+  if (algorithm.starts_with("W4A16")) return Precision::kW4A16;
+  if (method == "awq" || method == "gptq" || method == "auto-round") return of_width(number_of(q, "bits", 4));
+  if (method == "bitsandbytes" && bits == 8) return Precision::kInt8;
+  const auto weights = weight_group(q);
+  if (!weights || text_of(*weights, "type") != "int") return std::nullopt;
+  const auto group = (*q.find("config_groups"))[0].find("input_activations");
+  if (!group || !group->is_map()) return of_width(number_of(*weights, "num_bits", 8));
+  const bool is_w8a8 = number_of(*weights, "num_bits", 8) == 8 && number_of(*group, "num_bits", 0) == 8;
+  return is_w8a8 && text_of(*group, "type") == "int" ? std::optional{Precision::kInt8} : std::nullopt;
+}
+
 }  // namespace
 
 StoredWeights read_stored_weights(const ConfigNode& root, const ConfigNode& text, Diagnostics& diagnostics) {
@@ -99,6 +120,7 @@ StoredWeights read_stored_weights(const ConfigNode& root, const ConfigNode& text
   }
   stored.name = algorithm.empty() ? method : method.empty() ? algorithm : fmt::format("{} {}", method, algorithm);
   stored.bits = bits;
+  stored.served = served_as(*q, method, algorithm, bits);
   stored.is_block_scaled = bits > 8 && q->find("weight_block_size").has_value();
   const bool is_mxfp4 = method == "mxfp4";  // of experts alone (GPT-OSS)
   stored.attention = !is_mxfp4 && !leaves_out(*q, "self_attn");

@@ -20,6 +20,12 @@ std::string_view to_string(Precision precision) {
       return "mxfp8";
     case Precision::kFp4:
       return "fp4";
+    case Precision::kInt8:
+      return "int8";
+    case Precision::kW8A16:
+      return "w8a16";
+    case Precision::kW4A16:
+      return "w4a16";
   }
   WEFT_CHECK(false);
 }
@@ -38,8 +44,22 @@ double bytes_per_element(Precision precision) {
       return 1 + 1.0 / 32;
     case Precision::kFp4:
       return 0.5 + 1.0 / 16;
+    case Precision::kInt8:
+    case Precision::kW8A16:
+      return 1;
+    case Precision::kW4A16:
+      return 0.5 + (16 + 4) / 8.0 / 128;
   }
   WEFT_CHECK(false);
 }
+
+OperandBytes operand_bytes(Precision precision) {
+  const double weight = bytes_per_element(precision);
+  return {.activation = is_weight_only(precision) ? bytes_per_element(Precision::kBf16) : weight, .weight = weight};
+}
+
+bool is_weight_only(Precision precision) { return precision == Precision::kW8A16 || precision == Precision::kW4A16; }
+
+bool has_integer_weights(Precision precision) { return precision == Precision::kInt8 || is_weight_only(precision); }
 
 }  // namespace weft::work

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,23 @@
 
 namespace weft::work {
 
-enum class Precision : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kFp4 };
+// kInt8: both operands (W8A8, SmoothQuant). kW8A16, kW4A16: weights alone are integers of 8 or 4 bits (AWQ, GPTQ). Their kernel
+// makes them bf16 and computes in that.
+enum class Precision : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8, kMxfp8, kFp4, kInt8, kW8A16, kW4A16 };
 [[nodiscard]] std::string_view to_string(Precision precision);
-// Bytes of one stored element: 4, 4, 2, 2, 1, 1 + 1/32 (a scale for 32 elements), 1/2 + 1/16 (for 16).
+// Bytes of one stored element: 4, 4, 2, 2, 1, 1 + 1/32 (a scale for 32 elements), 1/2 + 1/16 (for 16), 1, 1 (a scale for a
+// column), 1/2 + 20/1024 (a scale of 16 bits and a zero of 4 for 128). Of the last two: of a weight.
 [[nodiscard]] double bytes_per_element(Precision precision);
+// Bytes of an element of a product's two operands.
+struct OperandBytes {
+  double activation = 2;
+  double weight = 2;
+};
+[[nodiscard]] OperandBytes operand_bytes(Precision precision);
+// Weights alone are narrow.
+[[nodiscard]] bool is_weight_only(Precision precision);
+// Weights of layers are integers; embedding and head keep 16 bits.
+[[nodiscard]] bool has_integer_weights(Precision precision);
 
 enum class NormKind : std::uint8_t { kRmsNorm, kLayerNorm };
 
@@ -28,6 +42,8 @@ struct StoredWeights {
   bool attention = true;         // matrices of attention are stored so, too
   bool shared = true;            // and MLPs beside routed experts
   bool is_block_scaled = false;  // FP8 with a scale for a block
+  // Integers: what engines compute their products in.
+  std::optional<Precision> served = {};
 
   friend bool operator==(const StoredWeights&, const StoredWeights&) = default;
 };

@@ -29,6 +29,12 @@ enum class Recompute : std::uint8_t {
   kOperators,  // all but attention and every second matrix product (torchtitan's "selective op")
 };
 
+// Megatron-LM's --recompute-method.
+enum class RecomputeMethod : std::uint8_t {
+  kBlock,    // the first recompute_layers of each chunk, one by one
+  kUniform,  // all, in groups of recompute_layers whose first input alone is kept
+};
+
 struct ParallelPlan {
   int tensor = 1;
   int pipeline = 1;
@@ -49,7 +55,9 @@ struct ParallelPlan {
   std::int64_t first_stage_layers = -1;
   std::int64_t last_stage_layers = -1;
   Recompute recompute = Recompute::kNone;
-  std::int64_t recompute_layers = 0;  // kFull: so many first layers of each chunk (Megatron's block method); 0: all
+  RecomputeMethod recompute_method = RecomputeMethod::kBlock;
+  std::int64_t recompute_layers = 0;  // of kFull, as the method has it; 0: all of each chunk, one by one
+  bool recompute_as_needed = false;   // kFull, of the fewest layers that fit; run_training() finds how many
   bool overlap_grad_reduce = true;
   bool overlap_param_gather = true;
   bool overlap_p2p = true;         // interleaved schedules: sends and receives beside compute
@@ -64,8 +72,13 @@ struct ParallelPlan {
   [[nodiscard]] int expert_tensor_size() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   // Returns the recomputation of the layer that lies `index` behind its chunk's first one.
   [[nodiscard]] Recompute recompute_of(std::int64_t index) const {
-    const bool is_kept = recompute == Recompute::kFull && recompute_layers > 0 && index >= recompute_layers;
+    const bool is_kept = recompute == Recompute::kFull && recompute_method == RecomputeMethod::kBlock && recompute_layers > 0 &&
+                         index >= recompute_layers;
     return is_kept ? Recompute::kNone : recompute;
+  }
+  // Returns how many layers are recomputed together.
+  [[nodiscard]] std::int64_t recompute_group() const {
+    return recompute_method == RecomputeMethod::kUniform && recompute_layers > 0 ? recompute_layers : 1;
   }
   [[nodiscard]] int expert_data() const { return world() / (expert_tensor_size() * expert * pipeline); }
 };
@@ -90,10 +103,19 @@ struct PrecisionPlan {
   Precision combine = Precision::kBf16;
 };
 
+// How many of a token's copies travel between nodes.
+enum class ExpertDispatch : std::uint8_t {
+  kAsRouted,  // per node where routing is limited to some nodes, else per expert
+  kPerExpert,
+  kPerNode,  // one copy, made there for the experts on it (DeepEP)
+};
+
 // Tokens of experts, by rank of the expert group: how uneven routing is.
 struct ExpertLoad {
   double imbalance = 1.0;      // most loaded rank's tokens over the mean; 1: balanced
+  double power_law = 0;        // in its place: exponent of the experts' loads (kernels/experts.h); 0: none
   double capacity_factor = 0;  // 0: dropless
+  ExpertDispatch dispatch = ExpertDispatch::kAsRouted;
 };
 
 }  // namespace weft::work

@@ -83,7 +83,8 @@ void read_data_parallelism(ParamReader& reader, ParallelPlan& plan) {
                  fmt::format("zero {} is {}, not {}", plan.zero, name_of(of_zero(plan.zero)), name_of(plan.data_parallelism)),
                  "zero 0: ddp or megatron, 1 and 2: distributed_optimizer, 3: fsdp; give one of the two keys");
   }
-  plan.reshard_after_forward = reader.optional<bool>("reshard_after_forward", true);
+  // In a pipeline PyTorch's trainers keep parameters gathered between microbatches, as Llama 3's did.
+  plan.reshard_after_forward = reader.optional<bool>("reshard_after_forward", plan.pipeline == 1);
   plan.fsdp_shard = count(reader, "fsdp_shard", 0);
   plan.bucket = reader.optional<Bytes>("bucket", plan.bucket, positive);
   plan.first_bucket = reader.optional<Bytes>("first_bucket", plan.first_bucket, positive);
@@ -106,6 +107,38 @@ void read_pipeline(ParamReader& reader, ParallelPlan& plan) {
   plan.microbatch_group = count(reader, "microbatch_group", 0);
   plan.first_stage_layers = reader.optional<std::int64_t>("first_stage_layers", -1, at_least(1));
   plan.last_stage_layers = reader.optional<std::int64_t>("last_stage_layers", -1, at_least(1));
+}
+
+struct RecomputeChoice {
+  Recompute recompute = Recompute::kNone;
+  bool as_needed = false;
+  bool operator==(const RecomputeChoice&) const = default;
+};
+
+void read_recomputation(ParamReader& reader, ParallelPlan& plan) {
+  const auto chosen = reader.choice<RecomputeChoice>("recompute",
+                                                     {{"none", {Recompute::kNone}},
+                                                      {"selective", {Recompute::kSelective}},
+                                                      {"operators", {Recompute::kOperators}},
+                                                      {"full", {Recompute::kFull}},
+                                                      {"as_needed", {Recompute::kFull, true}}},
+                                                     {});
+  plan.recompute = chosen.recompute;
+  plan.recompute_as_needed = chosen.as_needed;
+  plan.recompute_layers = reader.optional<std::int64_t>("recompute_layers", 0, at_least(1));
+  plan.recompute_method = reader.choice<RecomputeMethod>(
+      "recompute_method", {{"block", RecomputeMethod::kBlock}, {"uniform", RecomputeMethod::kUniform}}, plan.recompute_method);
+  if (chosen.as_needed) {
+    if (plan.recompute_layers > 0) reader.error("recompute_layers", "recompute: as_needed finds how many");
+    if (reader.has("recompute_method")) reader.error("recompute_method", "recompute: as_needed is the block method");
+    return;
+  }
+  if (plan.recompute_layers > 0 && plan.recompute != Recompute::kFull) {
+    reader.error("recompute_layers", "belongs to recompute: full");
+  }
+  if (reader.has("recompute_method") && plan.recompute_layers == 0) {
+    reader.error("recompute_method", "belongs to recompute_layers");
+  }
 }
 
 }  // namespace
@@ -131,16 +164,7 @@ ParallelPlan read_plan(ParamReader& parallelism) {
       "context_kind",
       {{"ring", ContextKind::kRing}, {"all_gather", ContextKind::kAllGather}, {"ulysses", ContextKind::kUlysses}},
       plan.context_kind);
-  plan.recompute = parallelism.choice<Recompute>("recompute",
-                                                 {{"none", Recompute::kNone},
-                                                  {"selective", Recompute::kSelective},
-                                                  {"operators", Recompute::kOperators},
-                                                  {"full", Recompute::kFull}},
-                                                 plan.recompute);
-  plan.recompute_layers = parallelism.optional<std::int64_t>("recompute_layers", 0, at_least(1));
-  if (plan.recompute_layers > 0 && plan.recompute != Recompute::kFull) {
-    parallelism.error("recompute_layers", "belongs to recompute: full");
-  }
+  read_recomputation(parallelism, plan);
   plan.overlap_grad_reduce = parallelism.optional<bool>("overlap_grad_reduce", plan.overlap_grad_reduce);
   plan.overlap_param_gather = parallelism.optional<bool>("overlap_param_gather", plan.overlap_param_gather);
   plan.overlap_p2p = parallelism.optional<bool>("overlap_p2p", plan.overlap_p2p);

@@ -77,9 +77,13 @@ class Patterns {
 
 std::string difference_of_places(const Program& program, const net::Router& router) {
   Patterns patterns_of{program, router};
-  std::vector<Patterns::Pattern> patterns;
+  // By group, numbered as they first appear: members of large groups would compare long patterns again and again.
+  std::map<Patterns::Pattern, std::uint32_t> numbers;
+  std::vector<std::uint32_t> patterns;
   patterns.reserve(program.groups.size());
-  for (const Group& group : program.groups) patterns.push_back(patterns_of.of(group.ranks));
+  for (const Group& group : program.groups)
+    patterns.push_back(
+        numbers.try_emplace(patterns_of.of(group.ranks), static_cast<std::uint32_t>(numbers.size())).first->second);
   for (std::size_t r = 0; r < program.ranks.size(); ++r) {
     const ProgramRank& rank = program.ranks[r];
     if (rank.leader == static_cast<Rank>(r)) continue;

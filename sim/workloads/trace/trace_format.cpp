@@ -53,6 +53,11 @@ std::string old_execution_trace(std::string_view head) {
 
 Diagnostic unknown_file(const std::filesystem::path& file) {
   const std::string head = read_head(file, kHeadBytes);
+  if (head.empty()) return about(file, "an empty file", {});
+  if (const std::string ending = file.extension().string(); ending == ".nsys-rep" || ending == ".qdrep") {
+    return about(file, "a report of Nsight Systems, which only its own program reads",
+                 fmt::format("'nsys export --type sqlite {}' makes a file of it that is read", file.string()));
+  }
   if (const std::string old = old_execution_trace(head); !old.empty()) {
     return about(file, fmt::format("{}, which is not read", old),
                  "from schema 1.0.2-chakra.0.0.4 on they are read, each with the profile of its rank; PyTorch 2.2 and later "

@@ -16,6 +16,7 @@ std::int64_t kv_elements(const StepEmitter& emit) {
 }
 
 // Without flash attention: batched products, and the scaled and masked softmax as one kernel (N21 §4.2); dropout is another.
+// The context is copied to the layout of the next product, and the gradients of Q, K and V into one tensor.
 void run_unfused(StepEmitter& emit, const Kernel& kernel) {
   const bool backward = kernel.kind == KernelKind::kAttentionBackward;
   const double scores = static_cast<double>(kernel.m) * static_cast<double>(kernel.n) * static_cast<double>(kernel.batch);
@@ -27,12 +28,17 @@ void run_unfused(StepEmitter& emit, const Kernel& kernel) {
     emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes * scores}, name);
   };
   const double w = bytes_per_element(emit.setup().precision.activations);
+  const RankShapes& s = emit.shapes();
+  const auto context = static_cast<double>(s.tokens * s.attention_width);
   const bool drops = emit.setup().model.dropout > 0;
   if (!backward) {
     product(kernel.n, kernel.k, "scores");
-    elementwise(2 * w, "masked softmax");
+    emit.kernel(
+        {.kind = KernelKind::kStrided, .strided = StridedKind::kScoresSoftmax, .elements = scores, .bytes = 2 * w * scores},
+        "masked softmax");
     if (drops) elementwise(2 * w + 1, "dropout of scores");
     product(kernel.value_dim, kernel.n, "values");
+    emit.kernel({.kind = KernelKind::kStrided, .strided = StridedKind::kCopy, .elements = context}, "context to contiguous");
     return;
   }
   product(kernel.n, kernel.value_dim, "gradient of scores");
@@ -41,6 +47,8 @@ void run_unfused(StepEmitter& emit, const Kernel& kernel) {
   elementwise(3 * w, "softmax backward");
   product(kernel.k, kernel.n, "gradient of queries");
   product(kernel.k, kernel.n, "gradient of keys");
+  emit.kernel({.kind = KernelKind::kCopy, .bytes = 2 * w * static_cast<double>(s.tokens * s.qkv_width)},
+              "gradients of QKV to one");
 }
 
 // Without its kernel: the sums over rows before it and the conversion of dQ after it.

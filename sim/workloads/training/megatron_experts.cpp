@@ -88,8 +88,12 @@ void send_tokens(StepEmitter& emit, Bytes bytes, std::string_view name, const Be
 void fused_activation(StepEmitter& emit, std::int64_t elements, bool backward, int more) {
   const bool gated = emit.setup().model.gated_mlp;
   // Read and written per output element (models/workloads §1.3).
+  const bool compiled = !gated && !emit.setup().flash_attention;  // by torch.jit, before Transformer Engine
   const int tensors = (backward ? (gated ? 5 : 3) : (gated ? 3 : 2)) + more;
-  emit.kernel({.kind = KernelKind::kElementwise, .bytes = emit.shapes().width * static_cast<double>(tensors * elements)},
+  emit.kernel({.kind = compiled ? KernelKind::kStrided : KernelKind::kElementwise,
+               .strided = backward ? StridedKind::kGeluBackward : StridedKind::kGelu,
+               .elements = compiled ? static_cast<double>(elements) : 0,
+               .bytes = emit.shapes().width * static_cast<double>(tensors * elements)},
               backward ? "activation backward" : "activation");
 }
 

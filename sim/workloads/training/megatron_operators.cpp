@@ -4,6 +4,7 @@
 #include "sim/workloads/training/megatron_operators.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/workloads/model/memory.h"
@@ -138,6 +139,21 @@ LatentLinears latent_linears(const StepEmitter& emit) {
   return {.down = shared, .query_up = query, .kv_up = kv};
 }
 
+// Before FlashAttention and Transformer Engine no product has an epilogue: QKV's bias is a kernel, and each bias's gradient.
+bool has_bias_kernels(const StepEmitter& emit) {
+  return !emit.setup().flash_attention && emit.setup().model.linear_bias && emit.setup().lora.rank == 0;
+}
+
+void bias_gradients(StepEmitter& emit) {
+  if (!has_bias_kernels(emit)) return;
+  const RankShapes& s = emit.shapes();
+  const std::pair<std::int64_t, std::string_view> summed[] = {{s.norm_tokens * s.hidden, "bias gradient of down"},
+                                                              {s.tokens * s.ffn, "bias gradient of up"},
+                                                              {s.norm_tokens * s.hidden, "bias gradient of proj"},
+                                                              {s.tokens * s.qkv_width, "bias gradient of qkv"}};
+  for (const auto& [elements, name] : summed) elementwise(emit, s.width * static_cast<double>(elements), name);
+}
+
 void qkv_forward(StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
@@ -150,6 +166,12 @@ void qkv_forward(StepEmitter& emit) {
     linear_forward(emit, linears.kv_up);
   } else {
     linear_forward(emit, qkv(emit));
+    if (has_bias_kernels(emit)) {
+      emit.kernel({.kind = KernelKind::kStrided,
+                   .strided = StridedKind::kForward,
+                   .elements = static_cast<double>(s.tokens * s.qkv_width)},
+                  "bias of QKV");
+    }
   }
   if (model.qk_norm)
     of_elements(emit, KernelKind::kNormForward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys");
@@ -189,8 +211,18 @@ void qkv_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart part)
   linear_backward(emit, gradients, linears.down, part);
 }
 
-// Residual, dropout and bias in one kernel.
+// Residual, dropout and bias in one kernel, which writes dropout's mask.
 void residual(StepEmitter& emit) {
+  const RankShapes& s = emit.shapes();
+  const double mask = emit.setup().model.dropout > 0 ? 1 : 0;
+  elementwise(emit, (3 * s.width + mask) * static_cast<double>(s.norm_tokens * s.hidden), "residual");
+}
+void dropout_backward(StepEmitter& emit) {
+  if (emit.setup().model.dropout <= 0) return;
+  const RankShapes& s = emit.shapes();
+  elementwise(emit, (2 * s.width + 1) * static_cast<double>(s.norm_tokens * s.hidden), "dropout backward");
+}
+void residual_backward(StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
   elementwise(emit, 3 * s.width * static_cast<double>(s.norm_tokens * s.hidden), "residual");
 }
@@ -281,6 +313,7 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
     attention_backward(emit, layer);
     rotary(emit, "rotary backward");
   };
+  if (part.input) dropout_backward(emit);
   if (model.parallel_block) {
     linear_backward(emit, gradients, down(emit), part);
     SplitLinear partial = proj(emit);
@@ -302,15 +335,17 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
     }
     if (part.input) {
       norm_backward(emit, gradients, TensorKind::kMlpNorm);
-      residual(emit);
+      residual_backward(emit);
+      dropout_backward(emit);
     }
     linear_backward(emit, gradients, proj(emit), part);
     attention();
     qkv_backward(emit, gradients, part);
   }
   if (!part.input) return;
+  bias_gradients(emit);
   norm_backward(emit, gradients, TensorKind::kAttentionNorm);
-  residual(emit);
+  residual_backward(emit);
 }
 
 void Megatron::head_forward(StepEmitter& emit) const {
@@ -381,21 +416,25 @@ const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
     .make = [](ParamReader&) { return fused_operators({}); },
-    .model = {.assumes = "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
-                         "each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
-                         "gradients accumulated by their GEMMs; tensor-parallel communication blocks forward and runs beside "
-                         "the other GEMM backward; gradients and parameters in contiguous buffers and buckets.",
-              .leaves_out = {"megatron: gradients of biases and norm weights are added to their buffers at no cost",
-                             "megatron: padding of buckets to even shards",
-                             "megatron: modules of multi-token prediction and dropout are not run",
-                             "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays "
-                             "whole",
-                             "context parallelism: causal work is spread exactly evenly",
-                             "experts: all ranks of an expert group do what the most loaded one does",
-                             "experts: copies of a token to one node travel as one where routing is node-limited, else apart"},
-              .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
-              .files = {"workloads/training/megatron_linear.cpp", "workloads/training/megatron_attention.cpp",
-                        "workloads/training/buffer_sync.cpp", "workloads/training/stage_model.h"}},
+    .model =
+        {.assumes =
+             "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
+             "each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
+             "gradients accumulated by their GEMMs; with flash_attention: false softmax, dropout, biases and GeLU "
+             "as before FlashAttention and Transformer Engine; tensor-parallel communication blocks "
+             "forward and runs beside the other GEMM backward; gradients and parameters in contiguous buffers and buckets.",
+         .leaves_out = {"megatron: gradients of biases and norm weights are added to their buffers at no cost",
+                        "megatron: padding of buckets to even shards",
+                        "megatron: modules of multi-token prediction and dropout of embeddings are not run",
+                        "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays "
+                        "whole",
+                        "context parallelism: causal work is spread exactly evenly",
+                        "experts: all ranks of an expert group do what the most loaded one does",
+                        "experts: copies of a token to one node travel as one where routing is node-limited "
+                        "or dispatch is per_node"},
+         .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
+         .files = {"workloads/training/megatron_linear.cpp", "workloads/training/megatron_attention.cpp",
+                   "workloads/training/buffer_sync.cpp", "workloads/training/stage_model.h"}},
 };
 
 }  // namespace weft::work

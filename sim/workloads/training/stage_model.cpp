@@ -6,6 +6,7 @@
 #include "sim/core/error.h"
 #include "sim/core/portable_math.h"
 #include "sim/core/whole_numbers.h"
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/model/messages.h"
 #include "sim/workloads/model/parameters.h"
 
@@ -46,10 +47,26 @@ std::int64_t adapter(const TrainingSetup& setup, std::string_view target, std::i
 // Returns how many of a token's copies are sent to some node and not made there.
 double copies_that_travel(const TrainingSetup& setup) {
   const MixtureOfExperts& moe = setup.model.moe;
-  if (moe.groups_per_token == 0 || setup.expert_nodes <= 1) return 1;
-  const auto nodes = static_cast<double>(std::min<std::int64_t>(moe.groups_per_token, setup.expert_nodes));
+  const bool is_limited = moe.groups_per_token > 0;
+  const ExpertDispatch dispatch = setup.expert_load.dispatch;
+  const bool per_node = dispatch == ExpertDispatch::kPerNode || (dispatch == ExpertDispatch::kAsRouted && is_limited);
+  if (!per_node || setup.expert_nodes <= 1) return 1;
+  const std::int64_t visited =
+      is_limited ? std::min<std::int64_t>(moe.groups_per_token, setup.expert_nodes) : setup.expert_nodes;
+  const auto nodes = static_cast<double>(visited);
   const auto picks = static_cast<double>(moe.experts_per_token);
   return expected_nodes(nodes, picks) / picks;
+}
+
+// Returns the most loaded rank's tokens over the mean.
+double most_loaded(const TrainingSetup& setup, std::int64_t tokens) {
+  const double exponent = setup.expert_load.power_law;
+  if (exponent <= 0) return setup.expert_load.imbalance;
+  const MixtureOfExperts& moe = setup.model.moe;
+  const auto all = static_cast<double>(tokens * setup.plan.expert);
+  const auto picks = static_cast<double>(moe.experts_per_token);
+  const double most = heaviest_expert_load(all, picks, moe.experts, setup.plan.expert, exponent).rows;
+  return std::max(1.0, most / (all * picks / setup.plan.expert));
 }
 
 }  // namespace
@@ -199,7 +216,7 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   tokens = shapes.norm_tokens;
   local_experts = moe.experts / plan.expert;
   const std::int64_t copies = tokens * moe.experts_per_token;
-  const double load = setup.expert_load.imbalance;
+  const double load = most_loaded(setup, tokens);
   if (setup.expert_load.capacity_factor > 0) {
     // Padded to the capacity of every expert (models/workloads §2.7).
     const auto capacity = static_cast<std::int64_t>(

@@ -100,8 +100,8 @@ struct RankShapes {
 
 // Routed experts' tokens on one rank, of one microbatch (models/workloads §2.7).
 //
-// Model: where routing is limited to some nodes and an expert group spans several, a token's copies to one node travel as one,
-// and are multiplied there at no cost (DeepEP); elsewhere each copy travels.
+// Model: where routing is limited to some nodes and an expert group spans several, or `dispatch: per_node` says so, a token's
+// copies to one node travel as one, and are multiplied there at no cost (DeepEP); elsewhere each copy travels.
 //
 // Model: every rank of an expert group does what its most loaded one does.
 struct ExpertShapes {

@@ -32,6 +32,7 @@ StageProgram::StageProgram(const TrainingSetup& setup, const KernelTimes& times,
   // Under sequence parallelism a rank has, and sends, its part of the tokens.
   const RankShapes& shapes = emit_.shapes();
   message_ = Bytes{shapes.activation_bytes(shapes.norm_tokens * shapes.hidden)};
+  keeps_buffers_ = operators.traits().copies_gradients;
 }
 
 std::vector<PipelineOp> StageProgram::order() const {
@@ -89,7 +90,28 @@ void StageProgram::receive(std::size_t index) {
     if (const auto message = input_of(op)) {
       received_[posted_] = emit_.message(OpKind::kReceive, message->peer, message_, message->tag,
                                          op.pass == PipelinePass::kForward ? "receive activations" : "receive gradients");
+      if (!keeps_buffers_) emit_.builder().allocate(received_[posted_], message_.count());
     }
+  }
+}
+
+void StageProgram::allocate_buffers() {
+  if (!keeps_buffers_) return;
+  for (const PipelineOp& op : order_) {
+    if (input_of(op)) buffer_bytes_ += message_.count();
+  }
+  emit_.allocate(buffer_bytes_);
+}
+
+// A pass has ended: of what a forward pass sends on PyTorch keeps its own, until the backward pass; of a gradient Megatron-LM
+// frees what arrived.
+void StageProgram::release_message(const PipelineOp& op) {
+  const bool is_forward = op.pass == PipelinePass::kForward;
+  if (keeps_buffers_) {
+    if (is_forward && output_of(op)) emit_.builder().allocate(emit_.computed(), message_.count());
+    if (!is_forward && input_of(op)) emit_.release(message_.count());
+  } else if (!is_forward && input_of(op)) {
+    emit_.release(message_.count());
   }
 }
 
@@ -128,6 +150,7 @@ RankProgram StageProgram::write() {
     restore_checkpoint(emit_, Bytes{static_cast<std::int64_t>(bytes)});
   }
   gradients_->begin_step(emit_);
+  allocate_buffers();
   if (setup_.data_loading && (model_.has_embedding() || model_.has_head())) load_data(emit_);
   const bool early = setup_.plan.overlap_p2p && !is_plain();
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -158,16 +181,56 @@ void StageProgram::run(const PipelineOp& op) {
   emit_.begin_pass();
   const int last = (schedule_ == nullptr ? shape_.microbatches : schedule_->microbatches(shape_)) - 1;
   gradients_->set_place({.first_of_chunk = op.microbatch == 0, .last_of_chunk = op.microbatch == last, .chunk = op.chunk});
+  if (setup_.stage_times) {
+    given_pass(op);
+    return release_message(op);
+  }
   switch (op.pass) {
     case PipelinePass::kForward:
-      return forward(op);
+      forward(op);
+      break;
     case PipelinePass::kBackward:
-      return backward(op, {});
+      backward(op, {});
+      break;
     case PipelinePass::kBackwardInput:
-      return backward(op, {.weight = false});
+      backward(op, {.weight = false});
+      break;
     case PipelinePass::kBackwardWeight:
-      return backward(op, {.input = false});
+      backward(op, {.input = false});
+      break;
   }
+  release_message(op);
+}
+
+// Memory and gradients as with layers; the time is that given.
+void StageProgram::given_pass(const PipelineOp& op) {
+  const StageChunk& chunk = model_.chunks[static_cast<std::size_t>(op.chunk)];
+  const StageTimes& times = *setup_.stage_times;
+  const auto own = [&](const std::vector<Duration>& by_stage) {
+    if (by_stage.empty()) return Duration{};
+    const std::size_t at = by_stage.size() == 1 ? 0 : static_cast<std::size_t>(model_.stage);
+    return Duration::from_ps(by_stage[at].ps() / static_cast<std::int64_t>(model_.chunks.size()));
+  };
+  emit_.set_layer(-1);
+  if (op.pass == PipelinePass::kForward) {
+    for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
+      emit_.allocate(kept_bytes(chunk, layer) - received_bytes(chunk, layer));
+    }
+    emit_.pass(own(times.forward), "forward");
+    return;
+  }
+  if (op.pass != PipelinePass::kBackwardWeight) emit_.pass(own(times.backward), "backward");
+  if (op.pass == PipelinePass::kBackwardInput) return;
+  if (op.pass == PipelinePass::kBackwardWeight || !times.weight.empty()) emit_.pass(own(times.weight), "backward of weights");
+  for (std::int64_t layer = chunk.last - 1; layer >= chunk.first; --layer) {
+    emit_.release(operators_.saved_by_layer(emit_, layer) - (keeps_buffers_ ? received_bytes(chunk, layer) : 0));
+  }
+  for (const ParameterTensor& tensor : tensors_[static_cast<std::size_t>(op.chunk)]) {
+    if (tensor.trainable == 0) continue;
+    emit_.set_layer(tensor.layer);
+    gradients_->gradient_ready(emit_, tensor.kind);
+  }
+  emit_.set_layer(-1);
 }
 
 void StageProgram::forward(const PipelineOp& op) {
@@ -178,7 +241,7 @@ void StageProgram::forward(const PipelineOp& op) {
   for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
     gradients_->before_forward(emit_, layer, op.chunk);
     emit_.set_layer(layer);
-    emit_.allocate(kept_bytes(layer, setup_.plan.recompute_of(layer - chunk.first)));
+    emit_.allocate(kept_bytes(chunk, layer) - received_bytes(chunk, layer));
     operators_.layer_forward(emit_, layer);
     gradients_->after_forward(emit_, layer, op.chunk);
   }
@@ -197,23 +260,36 @@ void StageProgram::backward(const PipelineOp& op, BackwardPart part) {
   emit_.set_layer(-1);
   if (chunk.has_head) operators_.head_backward(emit_, *gradients_, part);
   for (std::int64_t layer = chunk.last - 1; layer >= chunk.first; --layer) {
-    backward_layer(layer, setup_.plan.recompute_of(layer - chunk.first), part);
+    backward_layer(chunk, layer, part);
   }
   emit_.set_layer(-1);
   if (chunk.has_embedding && part.weight) operators_.embedding_backward(emit_, *gradients_);
   if (has_root) gradients_->after_backward(emit_, kRootUnit);
 }
 
-void StageProgram::backward_layer(std::int64_t layer, Recompute recompute, BackwardPart part) {
+void StageProgram::backward_layer(const StageChunk& chunk, std::int64_t layer, BackwardPart part) {
   gradients_->before_backward(emit_, layer);
   emit_.set_layer(layer);
-  const std::int64_t saved = operators_.saved_by_layer(emit_, layer);
-  if (part.input) emit_.allocate(saved - kept_bytes(layer, recompute));
-  if (recompute == Recompute::kFull && part.input) operators_.layer_again(emit_, layer);
-  if (recompute == Recompute::kOperators && part.input) operators_.operators_again(emit_, layer);
+  if (part.input) run_again(chunk, layer);
   operators_.layer_backward(emit_, *gradients_, layer, part);
-  if (part.weight) emit_.release(saved);
+  if (part.weight) {
+    emit_.release(operators_.saved_by_layer(emit_, layer) - (keeps_buffers_ ? received_bytes(chunk, layer) : 0));
+  }
   gradients_->after_backward(emit_, layer);
+}
+
+// Layers that are recomputed together run again before the backward pass of their last one.
+void StageProgram::run_again(const StageChunk& chunk, std::int64_t layer) {
+  const std::int64_t group = setup_.plan.recompute_group();
+  const std::int64_t index = layer - chunk.first;
+  if (index % group != group - 1 && layer != chunk.last - 1) return;
+  for (std::int64_t again = layer - index % group; again <= layer; ++again) {
+    emit_.set_layer(again);
+    const Recompute recompute = setup_.plan.recompute_of(again - chunk.first);
+    emit_.allocate(operators_.saved_by_layer(emit_, again) - kept_bytes(chunk, again));
+    if (recompute == Recompute::kFull) operators_.layer_again(emit_, again);
+    if (recompute == Recompute::kOperators) operators_.operators_again(emit_, again);
+  }
 }
 
 std::int64_t StageProgram::layer_input_bytes() const {
@@ -221,10 +297,11 @@ std::int64_t StageProgram::layer_input_bytes() const {
   return shapes.activation_bytes(shapes.norm_tokens * shapes.hidden);
 }
 
-std::int64_t StageProgram::kept_bytes(std::int64_t layer, Recompute recompute) const {
-  switch (recompute) {
+std::int64_t StageProgram::kept_bytes(const StageChunk& chunk, std::int64_t layer) const {
+  const std::int64_t index = layer - chunk.first;
+  switch (setup_.plan.recompute_of(index)) {
     case Recompute::kFull:
-      return layer_input_bytes();
+      return index % setup_.plan.recompute_group() == 0 ? layer_input_bytes() : 0;
     case Recompute::kOperators:
       return static_cast<std::int64_t>(activation_bytes(setup_.model, layer, setup_.plan, setup_.batch, setup_.precision));
     case Recompute::kNone:
@@ -232,6 +309,14 @@ std::int64_t StageProgram::kept_bytes(std::int64_t layer, Recompute recompute) c
       break;
   }
   return operators_.saved_by_layer(emit_, layer);
+}
+
+std::int64_t StageProgram::received_bytes(const StageChunk& chunk, std::int64_t layer) const {
+  if (layer != chunk.first || schedule_ == nullptr) return 0;
+  for (std::size_t c = 0; c < model_.chunks.size(); ++c) {
+    if (&model_.chunks[c] == &chunk) return neighbour(static_cast<int>(c), -1) ? message_.count() : 0;
+  }
+  return 0;
 }
 
 std::vector<ParameterTensor> StageProgram::all_tensors() const {
@@ -243,6 +328,7 @@ std::vector<ParameterTensor> StageProgram::all_tensors() const {
 void StageProgram::finish() {
   emit_.set_microbatch(-1);
   emit_.set_layer(-1);
+  emit_.release(buffer_bytes_);
   if (model_.has_head()) operators_.after_microbatches(emit_);
   gradients_->before_optimizer(emit_);
   if (emit_.groups().has(GroupSlot::kEmbedding) && (model_.has_head() || model_.has_embedding())) {

@@ -5,6 +5,11 @@
 // with overlap_p2p, one operation earlier. Of GPipe and 1F1B, a send and a receive to and from the same stage that follow each
 // other travel together, as frameworks batch them, and compute waits for both.
 //
+// Model: memory of messages. Megatron-LM receives into one buffer each time: activations into what the chunk's first layer
+// keeps as its input, gradients into a buffer until the pass they began has ended; what was sent is freed. PyTorch's
+// pipelining (_PipelineStageBase) makes buffers for all microbatches beforehand and holds a stage's output until its backward
+// pass.
+//
 // Model: the two copies of a stage that DualPipe holds on two ranks do not exchange their gradients.
 #pragma once
 
@@ -46,14 +51,20 @@ class StageProgram {
   void run_together(std::size_t index);
   void run(const PipelineOp& op);
   void forward(const PipelineOp& op);
+  void given_pass(const PipelineOp& op);
   void backward(const PipelineOp& op, BackwardPart part);
-  void backward_layer(std::int64_t layer, Recompute recompute, BackwardPart part);
+  void backward_layer(const StageChunk& chunk, std::int64_t layer, BackwardPart part);
+  void run_again(const StageChunk& chunk, std::int64_t layer);
   void finish();
   void clip_gradients();
   [[nodiscard]] std::vector<ParameterTensor> all_tensors() const;
   [[nodiscard]] std::int64_t layer_input_bytes() const;
   // Returns what stays of a layer until it is recomputed, or until its backward pass.
-  [[nodiscard]] std::int64_t kept_bytes(std::int64_t layer, Recompute recompute) const;
+  [[nodiscard]] std::int64_t kept_bytes(const StageChunk& chunk, std::int64_t layer) const;
+  // Returns what of a layer's memory lies in the buffer in which its chunk's input arrived.
+  [[nodiscard]] std::int64_t received_bytes(const StageChunk& chunk, std::int64_t layer) const;
+  void allocate_buffers();
+  void release_message(const PipelineOp& op);
 
   const TrainingSetup& setup_;
   const LayerOperators& operators_;
@@ -68,6 +79,8 @@ class StageProgram {
   std::size_t posted_ = 0;         // receives of the order's first operations
   OpIndex last_send_ = kNoOp;
   Bytes message_;
+  bool keeps_buffers_ = false;     // of all messages, all the step long
+  std::int64_t buffer_bytes_ = 0;  // those
 };
 
 }  // namespace weft::work

@@ -69,6 +69,16 @@ OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::op
   set_load(op, times_.load(kernel, op.duration));
   op.launched = !setup_.cuda_graph || !graph_started_;
   graph_started_ = true;
+  return compute(op, name);
+}
+
+OpIndex StepEmitter::pass(Duration duration, std::string_view name) {
+  // A measured time has its clock in it. A load without tensor cores is not slowed again.
+  const Operation given{.duration = duration, .stream = compute_, .category = Category::kGemm, .memory_share = 1};
+  return compute(given, name);
+}
+
+OpIndex StepEmitter::compute(const Operation& op, std::string_view name) {
   const OpIndex index = builder_.add(tagged(op), name, joined_);
   joined_.clear();
   if (to_allocate_ != 0) builder_.allocate(index, to_allocate_);

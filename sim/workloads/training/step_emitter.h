@@ -52,6 +52,8 @@ class StepEmitter {
 
   // A kernel on the compute stream. It waits for what was joined since the last one.
   OpIndex kernel(const Kernel& kernel, std::string_view name, std::optional<Category> category = {});
+  // All kernels of a pass, whose time is given.
+  OpIndex pass(Duration duration, std::string_view name);
   // A kernel on another stream; it waits for `waits` only.
   OpIndex kernel_on(std::string_view stream, const Kernel& kernel, std::string_view name, std::span<const OpIndex> waits);
 
@@ -92,6 +94,7 @@ class StepEmitter {
 
  private:
   Operation tagged(Operation op) const;
+  OpIndex compute(const Operation& op, std::string_view name);
 
   const TrainingSetup& setup_;
   const KernelTimes& times_;

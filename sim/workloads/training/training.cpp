@@ -48,10 +48,21 @@ int expert_nodes(const ParallelPlan& plan, const net::Topology& topology) {
   return static_cast<int>(hosts.size());
 }
 
+bool zero_is_3(const ParallelPlan& plan) {
+  return plan.data_parallelism == DataParallelism::kFsdp || plan.data_parallelism == DataParallelism::kDeepSpeed2021;
+}
+
 }  // namespace
 
+std::int64_t most_layers_of_a_chunk(const TrainingSetup& setup) {
+  const auto schedule = make_schedule(setup);
+  const PipelineShape shape = pipeline_shape(setup.plan, setup.batch);
+  const std::vector<std::int64_t> layers = layers_by_position(setup.model, setup.plan, shape, schedule.get());
+  return *std::max_element(layers.begin(), layers.end());
+}
+
 double recomputed_share(const TrainingSetup& setup) {
-  if (setup.plan.recompute_layers == 0) return 1;
+  if (setup.plan.recompute_layers == 0 || setup.plan.recompute_method == RecomputeMethod::kUniform) return 1;
   const auto schedule = make_schedule(setup);
   std::int64_t recomputed = 0;
   const PipelineShape shape = pipeline_shape(setup.plan, setup.batch);
@@ -81,9 +92,15 @@ std::string training_refusal(const TrainingSetup& setup) {
       (setup.model.moe.experts > 0 || plan.pipeline > 1 || plan.tensor > 1)) {
     return "deepspeed_2021 shards dense models over all ranks: no experts, pipeline or tensor parallelism";
   }
-  if (plan.data_parallelism == DataParallelism::kDeepSpeed2021 && plan.recompute_layers > 0) {
-    return "deepspeed_2021 gathers for the recomputation of every layer: no recompute_layers";
+  if (plan.data_parallelism == DataParallelism::kDeepSpeed2021 && (plan.recompute_layers > 0 || plan.recompute_as_needed)) {
+    return "deepspeed_2021 gathers for the recomputation of every layer: no recompute_layers, nor recompute: as_needed";
   }
+  if (plan.recompute_method == RecomputeMethod::kUniform &&
+      (setup.framework != "megatron" || plan.data_parallelism == DataParallelism::kFsdp)) {
+    return "recompute_method: uniform is Megatron's, and without fsdp, which gathers layer by layer";
+  }
+  if (setup.stage_times && zero_is_3(plan)) return "stage_times stand for layers, and fsdp gathers around each of them";
+  if (setup.stage_times && plan.recompute != Recompute::kNone) return "stage_times hold their recomputation: no recompute";
   const auto schedule = make_schedule(setup);
   if (schedule != nullptr) {
     if (const std::string reason = schedule->refusal(pipeline_shape(plan, batch)); !reason.empty()) return reason;

@@ -41,6 +41,14 @@ struct DataLoading {
   bool prefetch = true;  // those of the next step are read beside this one
 };
 
+// Measured times of a stage's passes over one microbatch, in place of its layers' kernels; of each, one for all stages or one a
+// stage. A stage of several chunks takes its time in equal parts.
+struct StageTimes {
+  std::vector<Duration> forward;
+  std::vector<Duration> backward;  // of inputs alone where `weight` is given
+  std::vector<Duration> weight;    // empty: in `backward`
+};
+
 struct TrainingSetup {
   TransformerModel model;
   ParallelPlan plan;
@@ -53,8 +61,10 @@ struct TrainingSetup {
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
   bool cuda_graph = false;
   bool fused_loss = true;
-  // False: scores are written and read back, as before FlashAttention (of framework megatron).
+  // False: kernels of Megatron-LM before FlashAttention and Transformer Engine. Scores are written and read back, biases are
+  // added and summed by kernels of their own, GeLU is compiled by torch.jit.
   bool flash_attention = true;
+  std::optional<StageTimes> stage_times = {};
   int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
   Storage storage = {};
   std::optional<CheckpointPlan> checkpoint = {};
@@ -65,6 +75,8 @@ struct TrainingSetup {
 // Why a setup cannot be run: sizes that do not divide, a schedule's shape, what the framework has no operators for. Empty where
 // it can.
 [[nodiscard]] std::string training_refusal(const TrainingSetup& setup);
+
+[[nodiscard]] std::int64_t most_layers_of_a_chunk(const TrainingSetup& setup);
 
 // Returns how much plan.recompute computes again of the layers that it could: less than 1 with recompute_layers.
 [[nodiscard]] double recomputed_share(const TrainingSetup& setup);

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/plan_reader.h"
@@ -27,12 +29,44 @@ void read_experts(ParamReader& workload, TrainingSetup& setup) {
   std::optional<ParamReader> experts = workload.optional_map("experts");
   if (!experts) return;
   setup.expert_load.imbalance = experts->optional<double>("imbalance", 1.0, at_least(1.0));
+  setup.expert_load.power_law = experts->optional<double>("power_law", 0.0, between(0.0, 10.0));
+  setup.expert_load.dispatch = experts->choice<ExpertDispatch>("dispatch",
+                                                               {{"as_routed", ExpertDispatch::kAsRouted},
+                                                                {"per_expert", ExpertDispatch::kPerExpert},
+                                                                {"per_node", ExpertDispatch::kPerNode}},
+                                                               ExpertDispatch::kAsRouted);
   setup.expert_load.capacity_factor = experts->optional<double>("capacity_factor", 0.0, at_least(0.0));
   if (setup.expert_load.capacity_factor > 0 && experts->has("imbalance")) {
     experts->error("imbalance", "with a capacity factor every expert is padded to its capacity, whatever it is sent");
   }
+  if (setup.expert_load.capacity_factor > 0 && experts->has("power_law")) {
+    experts->error("power_law", "with a capacity factor every expert is padded to its capacity, whatever it is sent");
+  }
+  if (experts->has("imbalance") && experts->has("power_law")) {
+    experts->error("power_law", "stands beside 'imbalance'", "the law says how much the busiest rank has");
+  }
   if (setup.model.moe.experts == 0) experts->error_here("the model has no experts");
   experts->finish();
+}
+
+std::vector<Duration> read_times(ParamReader& times, std::string_view key, int stages) {
+  const std::vector<Duration> read = times.list<Duration>(key);
+  if (read.size() > 1 && read.size() != static_cast<std::size_t>(stages)) {
+    times.error(
+        key, "expected one time, or one for each of " + std::to_string(stages) + " stages, got " + std::to_string(read.size()));
+  }
+  return read;
+}
+
+void read_stage_times(ParamReader& workload, TrainingSetup& setup) {
+  std::optional<ParamReader> times = workload.optional_map("stage_times");
+  if (!times) return;
+  StageTimes read{.forward = read_times(*times, "forward", setup.plan.pipeline),
+                  .backward = read_times(*times, "backward", setup.plan.pipeline),
+                  .weight = read_times(*times, "weight", setup.plan.pipeline)};
+  if (read.forward.empty() || read.backward.empty()) times->error_here("'forward' and 'backward' are needed");
+  times->finish();
+  setup.stage_times = std::move(read);
 }
 
 void read_lora(ParamReader& workload, TrainingSetup& setup) {
@@ -71,6 +105,7 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
   setup.precision = read_precision(precision);
   read_optimizer(workload, setup);
   read_experts(workload, setup);
+  read_stage_times(workload, setup);
   read_lora(workload, setup);
   read_storage(workload, setup);
   setup.convention = workload.choice<FlopConvention>("convention",

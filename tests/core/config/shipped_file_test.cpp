@@ -8,6 +8,7 @@
 #include "sim/core/config/layers.h"
 #include "sim/core/config/node.h"
 #include "sim/core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace weft {
 namespace {
@@ -35,6 +36,22 @@ TEST(ShippedFile, AMissingOneIsToldWithTheNearestShippedName) {
           << error.diagnostics().front().note;
     }
   }
+}
+
+// Pages name files as a checkout has them; who installed a package has them elsewhere. The tests run where there is no
+// configs/.
+TEST(ShippedFile, AMissingFileOfACheckoutIsToldWhereItIs) {
+  const std::string file = "configs/scenarios/llama3_8b_dp32.yaml";
+  const test::TempFolder empty;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(empty.path());
+  try {
+    static_cast<void>(ConfigNode::load_file(file));
+    ADD_FAILURE() << file << " is read";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.diagnostics().front().note, "the shipped one is '" WEFT_SOURCE_DIR "/" + file + "'");
+  }
+  std::filesystem::current_path(before);
 }
 
 TEST(ShippedFile, AKeyOfAFileTakesTheNameOfAShippedOne) {

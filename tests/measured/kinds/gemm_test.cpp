@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "sim/workloads/kernels/clock.h"
 #include "tests/measured/kinds/kind_support.h"
@@ -40,6 +41,24 @@ TEST(GemmKindTest, ARecordSaysHowItsOperandsAreScaledAndReused) {
   EXPECT_EQ(kernels.front().scaling, work::Scaling::kBlock);
   EXPECT_TRUE(kernels.front().quantizes);
   EXPECT_EQ(kernels.front().weight_copies, 5);
+}
+
+TEST(GemmKindTest, IntegersHaveFitsOfTheirOwn) {
+  MeasuredPoint point = gemm(1024, 10);
+  KernelLog log = kernel_log();
+  for (const auto& [type, precision] : {std::pair{"int8", work::Precision::kInt8}, std::pair{"w8a16", work::Precision::kW8A16},
+                                        std::pair{"w4a16", work::Precision::kW4A16}}) {
+    point.type = type;
+    const work::Kernel kernel = kernels_of(point).front();
+    EXPECT_EQ(kernel.precision, precision);
+    for (int i = 0; i < 100; ++i) log.kernels.push_back({.kernel = kernel, .us = 10.0});
+  }
+  // 200 rows tell costs apart: of weights of 8 and of 4 bits together, and not of the 100 of INT8.
+  const std::vector<FitPart> parts = fits_of("gemm", {log}, four_gpus().profile);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_TRUE(parts[0].samples.empty()) << "bf16";
+  EXPECT_EQ(parts[1].id, "gemm_weight_only");
+  EXPECT_EQ(parts[1].samples.size(), 200U);
 }
 
 TEST(GemmKindTest, TakesTheHostsTimeWhereAFrameworkIsSlowerThanTheKernel) {

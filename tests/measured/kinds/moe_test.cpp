@@ -51,7 +51,7 @@ TEST(MoeKindTest, TakesTheCallsTimeAndTheGapBeforeIt) {
 
 TEST(MoeKindTest, ATypeWithoutAModelSaysSo) {
   MeasuredPoint point = moe();
-  point.type = "w4a16";
+  point.type = "w4a8";
   EXPECT_EQ(predicted(point).predicted_us, std::nullopt);
   point = moe();
   point.top_k = 0;

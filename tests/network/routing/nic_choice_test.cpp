@@ -115,6 +115,30 @@ TEST(NicChoiceTest, OverNvlinkAGpuSendsThroughThePeerBesideTheNic) {
   EXPECT_EQ(half.router.path_class(half.device("n0.nic0"), half.device("n0.gpu1")), PathClass::kPhb);
 }
 
+TEST(NicChoiceTest, WhereItsNicIsCutOffTheNearestTakesOver) {
+  NicChoice sockets{R"(
+nodes: 2
+node:
+  name: two_sockets
+  devices:
+    - {name: gpu0..3, kind: gpu, sm: 90, gdr: true}
+    - {name: pcie0..3, kind: pcie_switch}
+    - {name: cpu0..1, kind: cpu}
+    - {name: nic0..3, kind: nic, gdr: true}
+  links:
+    - {between: [gpu0..3], type: nvlink4, width: 4}
+    - {between: [gpu0..3, pcie0..3], type: pcie5, lanes: 16, pairing: zip}
+    - {between: [nic0..3, pcie0..3], type: pcie5, lanes: 16, pairing: zip}
+    - {between: [pcie0..3, cpu0..1], type: pcie5, lanes: 16, pairing: block}
+    - {between: [cpu0, cpu1], type: upi}
+fabric: {type: single_switch, link: {type: ethernet, rate: 400 Gb/s}}
+)"};
+  const LinkId cable = sockets.cluster.topology.uplinks(sockets.device("n0.nic3")).front();
+  for (const LinkId link : {cable, sockets.cluster.topology.link(cable).twin}) sockets.router.set_link_state(link, false);
+  EXPECT_EQ(sockets.shares("n0.gpu3", "n1.gpu0"), (Shares{{"n0.nic2", 1.0}, {"n1.nic0", 1.0}}));
+  EXPECT_EQ(sockets.shares("n1.gpu1", "n0.gpu3"), (Shares{{"n1.nic1", 1.0}, {"n0.nic2", 1.0}}));
+}
+
 // ---- both fidelities
 
 class LastEnd final : public TransferListener {

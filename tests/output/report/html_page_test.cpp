@@ -26,7 +26,7 @@ TEST(HtmlPageTest, EscapesEveryText) {
   const std::string html = full_page().html();
   EXPECT_NE(html.find("<title>Title &amp; more</title>"), std::string::npos);
   EXPECT_NE(html.find("a &lt; b"), std::string::npos);
-  EXPECT_NE(html.find("<td class=\"l\">&lt;b&gt;</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td class=\"l short\">&lt;b&gt;</td>"), std::string::npos);
   EXPECT_NE(html.find("title=\"why &quot;so&quot;\""), std::string::npos);
 }
 

@@ -62,6 +62,7 @@ TEST(AxisRangeTest, RefusesWhatHasNoValues) {
   EXPECT_THAT(range_message_of("{from: 0, to: 4, scale: log2}"), HasSubstr("a logarithmic range begins above 0"));
   EXPECT_THAT(range_message_of("{from: 1 us, to: 4 KiB, count: 3}"), HasSubstr("the ends of a range are of one kind"));
   EXPECT_THAT(range_message_of("{from: 1, to: 3, count: 10}"), HasSubstr("10 values from 1 to 3 are not all different"));
+  EXPECT_THAT(range_message_of("{from: 0, to: 1, count: 5}"), HasSubstr("from: 0.0 takes numbers between"));
   EXPECT_THAT(range_message_of("{from: small, to: 3, count: 10}"), HasSubstr("expected a number or a quantity"));
 }
 

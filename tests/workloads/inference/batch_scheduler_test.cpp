@@ -128,6 +128,21 @@ TEST_F(BatchSchedulerTest, SwappedSequencesComeBackWithTheirCache) {
   EXPECT_EQ(scheduler.free_blocks(), 3);
 }
 
+TEST_F(BatchSchedulerTest, WithoutPreemptionWhatStartsHasRoomToItsEnd) {
+  options_.preemption = Preemption::kNone;
+  // Each ends with 33 tokens in the cache, three blocks of 16: two of them fill six of seven.
+  for (int i = 0; i < 3; ++i) add(30, 4);
+  BatchScheduler scheduler = this->scheduler(7);
+  EXPECT_EQ(run(scheduler, step_).size(), 2U);
+  EXPECT_EQ(scheduler.free_blocks(), 3) << "the third prompt would find its two blocks, and not its last";
+  EXPECT_EQ(scheduler.waiting(), 1U);
+  for (int i = 0; i < 20 && sequences_[2].state != SequenceState::kDone; ++i) run(scheduler, step_);
+  EXPECT_EQ(sequences_[2].generated, 4);
+  EXPECT_EQ(scheduler.totals().preemptions, 0);
+  EXPECT_EQ(scheduler.totals().prefill_tokens, 90) << "nothing is computed twice";
+  EXPECT_EQ(scheduler.free_blocks(), 7);
+}
+
 TEST_F(BatchSchedulerTest, StagesShareTheDecodingSequences) {
   plan_.pipeline = 2;
   for (int i = 0; i < 4; ++i) add(16, 4);

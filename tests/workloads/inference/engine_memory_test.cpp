@@ -68,6 +68,37 @@ TEST(EngineMemoryTest, WhatDoesNotFitSaysWhatWould) {
   }
 }
 
+// 405B in FP8 over eight GPUs, 51 GB each, do not fit 90 % of 52 GB; in 4 bits they do. An H100 has no units for FP4.
+TEST(EngineMemoryTest, FourBitsAreWhatTheGpuHasKernelsFor) {
+  const auto advice_for = [](const char* gpu) -> std::string {
+    try {
+      static_cast<void>(engine_memory(setup_of("llama3_405b"), {.tensor = 8}, 52e9, gpu, 4096));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(advice_for("h100_sxm").find("precision: {weights: w4a16}"), std::string::npos) << advice_for("h100_sxm");
+  EXPECT_NE(advice_for("b200").find("precision: {weights: fp4}"), std::string::npos) << advice_for("b200");
+}
+
+TEST(EngineMemoryTest, NarrowWeightsAreThoseOfLayersAlone) {
+  // Llama 2 70B has 68,976,648,192 parameters. Embedding, head and the last norm keep 2 bytes.
+  const double ends = (2.0 * 32'000 + 1) * 8192;
+  const double layers = 68'976'648'192 - ends;
+  const auto bytes_in = [](Precision precision) {
+    InferenceSetup setup = setup_of("llama2_70b");
+    setup.precision.weights = precision;
+    return weight_bytes_on_gpu(setup, {});
+  };
+  EXPECT_DOUBLE_EQ(bytes_in(Precision::kBf16), 2 * (layers + ends));
+  EXPECT_DOUBLE_EQ(bytes_in(Precision::kFp8), layers + 2 * ends);
+  EXPECT_DOUBLE_EQ(bytes_in(Precision::kInt8), layers + 2 * ends);
+  EXPECT_DOUBLE_EQ(bytes_in(Precision::kW8A16), layers + 2 * ends);
+  // A scale of 16 bits and a zero of 4 for 128 weights of 4 bits.
+  EXPECT_DOUBLE_EQ(bytes_in(Precision::kW4A16), layers * (4 + 20.0 / 128) / 8 + 2 * ends);
+}
+
 TEST(EngineMemoryTest, ExpertsAreSpreadOverTheirPart) {
   InferenceSetup setup = setup_of("mixtral_8x7b");
   const double alone = weight_bytes_on_gpu(setup, {});

@@ -45,13 +45,14 @@ inline EngineMemory blocks_only(std::int64_t blocks) {
 // A run to its end.
 struct ServingRun {
   ServingRun(const InferenceSetup& served, std::vector<Request> requests, std::int64_t blocks, std::int64_t decode_blocks = 0,
-             Bandwidth rate = 400_Gbps)
+             Bandwidth rate = 400_Gbps, ServingObserver* observer = nullptr)
       : setup{served},
         topology{weft::testing::star(std::max(2, setup.gpus()), rate, 0_us)},
         machine{topology, "ecmp", 1},
         costs{topology, "ecmp", 1, profile, {}},
         serving{machine, setup, std::move(requests), kernels, profile, costs, {blocks_only(blocks), blocks_only(decode_blocks)},
                 1} {
+    if (observer != nullptr) serving.observe(*observer);
     serving.start();
     machine.simulator.run();
     serving.check_conservation();

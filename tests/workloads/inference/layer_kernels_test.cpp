@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "sim/workloads/model/flops.h"
 #include "sim/workloads/model/parameters.h"
 #include "tests/workloads/model/model_support.h"
@@ -53,6 +56,23 @@ TEST(LayerKernelsTest, DecodingReadsEachWeightOnceAndTheCache) {
   EXPECT_DOUBLE_EQ(attention[0].bytes, 4096.0 * 4096 + 2 * 64 * 256);
   // 4 L h_q C of one layer.
   EXPECT_DOUBLE_EQ(attention[0].flops(), 4.0 * 8192 * 4096);
+}
+
+TEST(LayerKernelsTest, IntegersAreReadAsStoredAndTheRouterIsNone) {
+  InferenceSetup setup;
+  setup.model = shipped_model("mixtral_8x7b");
+  setup.precision.weights = Precision::kW4A16;
+  const StepMix mix{.decodes = 1, .decode_context = 4095, .samples = 1};
+  const std::vector<NamedKernel> kernels = linear_kernels(setup, setup.plan, 0, group_tokens(mix, setup.plan));
+  const auto named = [&](std::string_view name) {
+    return static_cast<Kernel>(*std::ranges::find(kernels, name, &NamedKernel::name));
+  };
+  // 32 heads of 128 beside 4096 hidden; a row of each is 2 bytes an element.
+  EXPECT_EQ(named("attention_out").precision, Precision::kW4A16);
+  EXPECT_DOUBLE_EQ(named("attention_out").bytes, 4096.0 * 4096 * (4 + 20.0 / 128) / 8 + 2 * (4096 + 4096));
+  EXPECT_EQ(named("experts").precision, Precision::kW4A16);
+  EXPECT_EQ(named("router").precision, Precision::kBf16);
+  EXPECT_DOUBLE_EQ(named("router").bytes, 2 * 4096.0 * 8 + 2 * (4096 + 8));
 }
 
 TEST(LayerKernelsTest, AChunkMeetsWhatIsCachedBeforeIt) {

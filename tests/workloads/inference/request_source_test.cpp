@@ -36,6 +36,23 @@ TEST_F(RequestTraceTest, ReadsArrivalsInOrder) {
   EXPECT_EQ(requests[1], (Request{Time{} + 500_ms, 1024, 128}));
 }
 
+TEST_F(RequestTraceTest, TitlesSayWhichColumnIsWhich) {
+  const std::vector<Request> ours = read("prompt,output,arrival_s\n1024,128,0.5\n");
+  ASSERT_EQ(ours.size(), 1U) << problems_;
+  EXPECT_EQ(ours[0], (Request{Time{} + 500_ms, 1024, 128}));
+  const std::vector<Request> azure = read("TIMESTAMP,GeneratedTokens,ContextTokens\n2024-02-28 23:59:59.5,10,4808\n");
+  ASSERT_EQ(azure.size(), 1U) << problems_;
+  EXPECT_EQ(azure[0], (Request{Time{}, 4808, 10}));
+}
+
+TEST_F(RequestTraceTest, UnknownTitlesAreAnError) {
+  EXPECT_TRUE(read("time,in,out\n0,5,6\n").empty());
+  EXPECT_EQ(
+      problems_,
+      "1:1: unknown titles of columns: expected arrival_s,prompt,output, or TIMESTAMP,ContextTokens,GeneratedTokens, in any "
+      "order\n");
+}
+
 TEST_F(RequestTraceTest, EveryWrongLineIsNamedWithItsPlace) {
   static_cast<void>(read("arrival_s,prompt,output\n0.5,1024\n-1,1,1\n0.5,many,3\n0.5,  12,0\n1,2,3\n"));
   EXPECT_EQ(problems_,
@@ -72,7 +89,19 @@ TEST_F(RequestTraceTest, ReadsMooncakesObjects) {
       "{\"timestamp\": 27, \"input_length\": 5, \"output_length\": 2}\n");
   ASSERT_EQ(requests.size(), 2U) << problems_;
   EXPECT_EQ(requests[0], (Request{Time{} + 27_ms, 5, 2}));
-  EXPECT_EQ(requests[1], (Request{Time{} + 27'482_ms, 6955, 52}));
+  EXPECT_EQ(requests[1], (Request{Time{} + 27'482_ms, 6955, 52, {46, 47}}));
+}
+
+TEST_F(RequestTraceTest, HashesAreWholeNumbersAndNoMoreThanBlocks) {
+  static_cast<void>(
+      read("{\"timestamp\": 1, \"input_length\": 513, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
+           "{\"timestamp\": 1, \"input_length\": 512, \"output_length\": 2, \"hash_ids\": [1, 2]}\n"
+           "{\"timestamp\": 1, \"input_length\": 512, \"output_length\": 2, \"hash_ids\": [1.5]}\n"
+           "{\"timestamp\": 1, \"input_length\": 512, \"output_length\": 2, \"hash_ids\": 1}\n"));
+  EXPECT_EQ(problems_,
+            "2:1: hash_ids: 2 for 512 tokens, of which each stands for 512\n"
+            "3:1: hash_ids: expected a list of whole numbers\n"
+            "4:1: hash_ids: expected a list of whole numbers\n");
 }
 
 TEST_F(RequestTraceTest, WrongObjectsOfMooncakesTracesAreNamed) {

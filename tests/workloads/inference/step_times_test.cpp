@@ -61,12 +61,13 @@ TEST_F(DgxH100Test, PrefillIsBoundByComputeAndDecodingByMemory) {
   const double one = ms(step(setup, {.decodes = 1, .decode_context = 100, .samples = 1}), StepPart::kGemm);
   const double many = ms(step(setup, {.decodes = 32, .decode_context = 3200, .samples = 32}), StepPart::kGemm);
   EXPECT_NEAR(many, one, 0.1 * one);
-  // 100 times 100,000 cached tokens of 131,072 B at 3.35 TB/s, of which decoding in public tables reaches 0.85 to 0.95.
+  // 100 times 100,000 cached tokens of 131,072 B at 3.35 TB/s, of which decoding reaches 0.895 to 0.946 in the 31
+  // longest rows of public tables (H100, heads of 128); 2 % to both sides.
   const double attention =
       ms(step(setup, {.decodes = 100, .decode_context = 10'000'000, .samples = 100}), StepPart::kAttention);
   const double reading = 10'000'000 * 131'072.0 / 3.35e12 * 1e3;
-  EXPECT_GT(attention, reading / 0.95);
-  EXPECT_LT(attention, reading / 0.85);
+  EXPECT_GT(attention, reading / 0.946 / 1.02);
+  EXPECT_LT(attention, reading / 0.895 * 1.02);
 }
 
 TEST_F(DgxH100Test, GraphsSaveGapsAndLaunches) {

@@ -78,6 +78,12 @@ TEST_F(ExpertsTimesTest, FewTokensReadTheWeightsOfTheExpertsTheyVisit) {
   EXPECT_NEAR(us(), (200e6 + 0.8e6) / 0.5e12 * 1e6, 1e-6);
 }
 
+TEST_F(ExpertsTimesTest, WeightsOfFourBitsAreReadSoAndRowsInBf16) {
+  kernel_.precision = Precision::kW4A16;
+  // 3 x 100 million weights of 4 + 20/128 bits; rows as before.
+  EXPECT_NEAR(us(), (300e6 * (4 + 20.0 / 128) / 8 + 1e6) / 0.5e12 * 1e6, 1e-6);
+}
+
 TEST_F(ExpertsTimesTest, WeightsOfABenchmarkStayInTheL2WhereTheyFit) {
   kernel_.experts_used = 4;  // 24 MB
   kernel_.repeated = true;

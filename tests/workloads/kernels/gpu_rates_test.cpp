@@ -26,6 +26,18 @@ TEST(GpuRatesTest, Bf16RunsAtTheRateOfFp16WhereAGpuHasNone) {
   EXPECT_EQ(peak(gpu_spec("mi100"), Precision::kBf16), 92.3e12);
 }
 
+TEST(GpuRatesTest, WeightOnlyProductsComputeInBf16) {
+  EXPECT_EQ(runs_as(gpu_spec("a100_sxm"), Precision::kW4A16), Precision::kBf16);
+  EXPECT_EQ(runs_as(gpu_spec("v100_sxm"), Precision::kW8A16), Precision::kFp16);
+  EXPECT_EQ(peak(gpu_spec("h100_sxm"), Precision::kW4A16), 989e12);
+}
+
+TEST(GpuRatesTest, Int8HasTwiceThePeakOfBf16WhereAGpuHasUnitsForIt) {
+  EXPECT_EQ(peak(gpu_spec("a100_sxm"), Precision::kInt8), 2 * peak(gpu_spec("a100_sxm"), Precision::kBf16));
+  EXPECT_EQ(peak(gpu_spec("h100_sxm"), Precision::kInt8), 1979e12);
+  EXPECT_EQ(runs_as(gpu_spec("p100"), Precision::kInt8), Precision::kFp16);
+}
+
 TEST(GpuRatesTest, ARateThatNobodyStatedIsAnErrorAndNoWiderOne) {
   const ConfigNode node = ConfigNode::parse(
       "sources: {mine: {title: a test, date: 2026}}\npeaks: {source: mine, bf16: 100 TFLOP/s}\n", "my_gpu.yaml", "gpu");

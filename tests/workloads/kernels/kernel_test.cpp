@@ -63,6 +63,8 @@ TEST(KernelTest, KindsFallIntoFourClasses) {
   EXPECT_EQ(to_string(KernelKind::kEmbeddingBackward), "embedding_backward");
   EXPECT_EQ(to_string(KernelClass::kOptimizer), "optimizer");
   EXPECT_EQ(to_string(StridedKind::kAttentionEnds), "attention_ends");
+  EXPECT_EQ(to_string(StridedKind::kScoresSoftmax), "scores_softmax");
+  EXPECT_EQ(to_string(StridedKind::kGeluBackward), "gelu_backward");
 }
 
 }  // namespace

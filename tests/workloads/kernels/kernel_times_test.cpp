@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "sim/workloads/kernels/kernel_costs.h"
 
@@ -14,7 +16,7 @@ namespace {
 Profile bare() {
   Profile profile = Profile::defaults(kernel_param_groups());
   for (const char* key : {"gpu.gemm.fixed", "gpu.gemm.tile_overhead", "gpu.gemm.split_overhead", "gpu.gemm.loop_latency",
-                          "gpu.gemm.memory_latency", "gpu.fp8_tensor.block_overhead", "gpu.attention.block_overhead",
+                          "gpu.gemm.memory_latency", "gpu.fp8_tensor.loop_latency", "gpu.attention.block_overhead",
                           "gpu.memory.fixed", "gpu.optimizer.fixed"}) {
     profile = profile.with_value(key, "0 us", "test");
   }
@@ -135,9 +137,9 @@ TEST(GemmTimesTest, SumsOfASplitAreAKernelOfTheirOwn) {
 TEST(GemmTimesTest, LibrariesOfScalesForRowsOrBlocksDoNotSplit) {
   // 2048 bytes of k are sixteen steps of 1 us, in one part or in eight.
   const KernelTimes times{gpu_spec("h200_sxm"), bare()
-                                                    .with_value("gpu.gemm.loop_latency", "1 us", "test")
-                                                    .with_value("gpu.fp8_row.block_overhead", "0 us", "test")
-                                                    .with_value("gpu.fp8_block.block_overhead", "0 us", "test")};
+                                                    .with_value("gpu.fp8_tensor.loop_latency", "1 us", "test")
+                                                    .with_value("gpu.fp8_row.loop_latency", "1 us", "test")
+                                                    .with_value("gpu.fp8_block.loop_latency", "1 us", "test")};
   Kernel kernel = gemm_of(16, 64, 2048);
   kernel.precision = Precision::kFp8;
   kernel.scaling = Scaling::kTensor;
@@ -145,6 +147,37 @@ TEST(GemmTimesTest, LibrariesOfScalesForRowsOrBlocksDoNotSplit) {
   for (const Scaling scaling : {Scaling::kRow, Scaling::kBlock}) {
     kernel.scaling = scaling;
     EXPECT_NEAR(us(times, kernel), 16, 1e-5);
+  }
+}
+
+TEST(GemmTimesTest, QuantisingTakesATimeARow) {
+  // 4096 rows of 3 us each: short rows take that, and a long one also what moving its 3 bytes an element at 0.4 of 4.8 TB/s
+  // does.
+  const KernelTimes times{
+      gpu_spec("h200_sxm"),
+      bare().with_value("gpu.fp8_row.quantize_fixed", "5 us", "test").with_value("gpu.fp8_row.quantize_row", "3 us", "test")};
+  const auto quantizing = [&](std::int64_t m, std::int64_t k) {
+    Kernel kernel = gemm_of(m, 64, k);
+    kernel.precision = Precision::kFp8;
+    kernel.scaling = Scaling::kRow;
+    const double bare_us = us(times, kernel);
+    kernel.quantizes = true;
+    return us(times, kernel) - bare_us;
+  };
+  const double moving = 4096.0 * 256 * 3 / (0.4 * 4.8e12) * 1e6;
+  EXPECT_NEAR(quantizing(4096, 256), 5 + std::hypot(4096 * 3, moving), 1e-4);
+  EXPECT_NEAR(quantizing(1, 1 << 20), 5 + std::hypot(3, 3.0 * (1 << 20) / (0.4 * 4.8e12) * 1e6), 1e-5);
+}
+
+TEST(MemoryTimesTest, CallsAgainFindInTheL2WhatTheOneBeforeUsed) {
+  // Half of the L2 of 50 MiB: 25 MiB go at twice the speed, 31.25 MiB half so, and 37.5 MiB not at all.
+  const KernelTimes times = times_with("h200_sxm", "gpu.memory.l2_share", "0.5");
+  for (const auto& [mib, share] : {std::pair{25.0, 0.5}, std::pair{31.25, 0.75}, std::pair{37.5, 1.0}}) {
+    Kernel kernel{.kind = KernelKind::kElementwise};
+    kernel.bytes = mib * (1 << 20);
+    const double once = us(times, kernel);
+    kernel.repeated = true;
+    EXPECT_NEAR(us(times, kernel), share * once, 1e-5) << mib;
   }
 }
 
@@ -189,14 +222,68 @@ TEST(GemmTimesTest, WeightsUsedInTurnAreReadFromTheL2WhereTheyFit) {
 }
 
 TEST(GemmTimesTest, QuantisingReadsBf16AndWritesFp8) {
-  // 4096 x 8192 elements, 2 B read and 1 B written, at 0.4 of 4.8 TB/s, after 4 us.
+  // 4096 x 8192 elements, 2 B read and 1 B written, at 0.4 of 4.8 TB/s, after 4 us; with a scale for a tensor 100 ps for each
+  // row.
   Kernel kernel = gemm_of(4096, 4096, 8192);
   kernel.precision = Precision::kFp8;
   const double alone = us(times_of("h200_sxm"), kernel);
   kernel.quantizes = true;
-  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), alone + 4 + 3.0 * 4096 * 8192 / (0.4 * 4.8e12) * 1e6, 1e-5);
+  EXPECT_NEAR(us(times_of("h200_sxm"), kernel), alone + 4 + std::hypot(3.0 * 4096 * 8192 / (0.4 * 4.8e12) * 1e6, 4096 * 1e-4),
+              1e-5);
   kernel.precision = Precision::kBf16;
   EXPECT_NEAR(us(times_of("h200_sxm"), kernel), us(times_of("h200_sxm"), gemm_of(4096, 4096, 8192)), 1e-9);
+}
+
+// Costs of integers that leave bytes and FLOPs: those of bf16 in bare().
+Profile bare_integers() {
+  Profile profile = bare();
+  for (const std::string group : {"gpu.int8.", "gpu.weight_only."}) {
+    for (const char* key : {"fixed", "tile_overhead", "loop_latency"})
+      profile = profile.with_value(group + key, "0 us", "test");
+    profile = profile.with_value(group + "rate", "1", "test").with_value(group + "memory_efficiency", "0.5", "test");
+  }
+  return profile;
+}
+
+Kernel gemm_in(Precision precision, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Kernel kernel = gemm_of(m, n, k);
+  kernel.precision = precision;
+  return kernel;
+}
+
+TEST(IntegerGemmTimesTest, AProductOfOneRowReadsItsWeightsAsTheyAreStored) {
+  // 8192 x 8192 weights, a row of 8192 read and one written, at half of 2.039 TB/s. INT8 activations are a byte each.
+  const KernelTimes times{gpu_spec("a100_sxm"), bare_integers()};
+  const double weights = 8192.0 * 8192;
+  const auto reading = [](double bytes) { return bytes / (0.5 * 2.039e12) * 1e6; };
+  EXPECT_NEAR(us(times, gemm_in(Precision::kBf16, 1, 8192, 8192)), reading(2 * weights + 2 * 8192 + 2 * 8192), 1e-5);
+  EXPECT_NEAR(us(times, gemm_in(Precision::kW8A16, 1, 8192, 8192)), reading(weights + 2 * 8192 + 2 * 8192), 1e-5);
+  EXPECT_NEAR(us(times, gemm_in(Precision::kInt8, 1, 8192, 8192)), reading(weights + 8192 + 2 * 8192), 1e-5);
+  // 4 bits, and 16 + 4 for 128 weights.
+  EXPECT_NEAR(us(times, gemm_in(Precision::kW4A16, 1, 8192, 8192)), reading(weights * (4 + 20.0 / 128) / 8 + 4 * 8192), 1e-5);
+}
+
+TEST(IntegerGemmTimesTest, ManyRowsRunAtThePeakOfBf16OrOfInt8) {
+  // 432 tiles of 128 x 256 on 108 SMs: FLOPs over half of 312 TFLOP/s, and of 624 TOP/s.
+  const KernelTimes times{gpu_spec("a100_sxm"), bare_integers()};
+  const double flops = 2.0 * 2048 * 6912 * 8192;
+  for (const Precision precision : {Precision::kBf16, Precision::kW8A16, Precision::kW4A16})
+    EXPECT_NEAR(us(times, gemm_in(precision, 2048, 6912, 8192)), flops / 156e12 * 1e6, 1e-4) << to_string(precision);
+  EXPECT_NEAR(us(times, gemm_in(Precision::kInt8, 2048, 6912, 8192)), flops / 312e12 * 1e6, 1e-4);
+}
+
+TEST(IntegerGemmTimesTest, CostsOfTheirLibrariesAreTheirOwn) {
+  const Kernel one = gemm_in(Precision::kW4A16, 1, 8192, 8192);
+  const auto with = [](const char* key, const char* value) {
+    return KernelTimes{gpu_spec("a100_sxm"), bare_integers().with_value(key, value, "test")};
+  };
+  const double plain = us(with("gpu.weight_only.fixed", "0 us"), one);
+  EXPECT_NEAR(us(with("gpu.weight_only.fixed", "3 us"), one), plain + 3, 1e-5);
+  EXPECT_NEAR(us(with("gpu.int8.fixed", "3 us"), one), plain, 1e-9);
+  const Kernel many = gemm_in(Precision::kInt8, 2048, 6912, 8192);
+  EXPECT_NEAR(us(with("gpu.int8.rate", "0.5"), many), 2 * us(with("gpu.int8.rate", "1"), many), 1e-4);
+  // 1024 elements of k are sixteen steps of 1 us in one part: the inner dimension is not split.
+  EXPECT_NEAR(us(with("gpu.weight_only.loop_latency", "1 us"), gemm_in(Precision::kW8A16, 16, 64, 1024)), 16, 1e-5);
 }
 
 TEST(GemmTimesTest, UpToTwoWavesOfLargeTilesAreSharedOutInAdvance) {

@@ -90,6 +90,25 @@ TEST(HuggingFaceConfigTest, DeepSeekV2LiteHasItsPublishedParameters) {
   EXPECT_EQ(model.moe.groups_per_token, 0);
 }
 
+TEST(HuggingFaceConfigTest, AKeyThatLooksLikeAnAbsentOneIsAWarning) {
+  const auto warnings = [](const std::string& keys) {
+    Diagnostics diagnostics;
+    static_cast<void>(
+        read_model(ConfigNode::parse("{architectures: [Qwen3ForCausalLM], hidden_size: 64, intermediate_size: 128, "
+                                     "num_attention_heads: 4, num_hidden_layers: 2, vocab_size: 100, " +
+                                         keys + "}",
+                                     "config.json", "model"),
+                   diagnostics));
+    std::string text;
+    for (const Diagnostic& warning : diagnostics.warnings()) text += warning.message + "; " + warning.note + "\n";
+    return text;
+  };
+  const std::string expected = "model.num_key_value_head: nothing reads this key; did you mean 'num_key_value_heads'?\n";
+  EXPECT_EQ(warnings("num_key_value_head: 2"), expected);
+  EXPECT_EQ(warnings("num_key_value_heads: 2, num_key_value_head: 2"), "") << "the key is there";
+  EXPECT_EQ(warnings("torch_dtype: bfloat16, attention_dropout: 0.0"), "") << "keys that are like none";
+}
+
 TEST(HuggingFaceConfigTest, KeysNeedNoBlanksBetweenThem) {
   const TransformerModel model =
       model_from(R"({"architectures":["LlamaForCausalLM"],"hidden_size":64,"intermediate_size":128,"num_attention_heads":4,)"
@@ -232,6 +251,29 @@ TEST(HuggingFaceConfigTest, WeightsMayBeStoredInFewerBits) {
                             "config_groups": {"group_0": {"weights": {"num_bits": 4, "group_size": 32, "type": "int"}}}})"),
                    4.5);
   EXPECT_DOUBLE_EQ(bits(R"({"quant_method": "new"})"), 0);
+}
+
+TEST(HuggingFaceConfigTest, StoredIntegersSayWhatEnginesComputeIn) {
+  const auto served = [](const std::string& quantization) {
+    return model_from(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+                          "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100, "quantization_config": )" +
+                      quantization + "}")
+        .stored.served;
+  };
+  const auto group = [&](const std::string& weights, const std::string& activations) {
+    return served(R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": )" + weights +
+                  R"(, "input_activations": )" + activations + "}}}");
+  };
+  EXPECT_EQ(served(R"({"quant_method": "awq", "bits": 4, "group_size": 128})"), Precision::kW4A16);
+  EXPECT_EQ(served(R"({"quant_method": "gptq", "bits": 8, "group_size": 32})"), Precision::kW8A16);
+  EXPECT_EQ(served(R"({"quant_method": "gptq", "bits": 3})"), std::nullopt);
+  EXPECT_EQ(served(R"({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ"})"), Precision::kW4A16);
+  EXPECT_EQ(served(R"({"quant_method": "fp8"})"), std::nullopt);
+  EXPECT_EQ(group(R"({"num_bits": 4, "type": "int", "group_size": 128})", "null"), Precision::kW4A16);
+  EXPECT_EQ(group(R"({"num_bits": 8, "type": "int"})", "null"), Precision::kW8A16);
+  EXPECT_EQ(group(R"({"num_bits": 8, "type": "int"})", R"({"num_bits": 8, "type": "int"})"), Precision::kInt8);
+  EXPECT_EQ(group(R"({"num_bits": 4, "type": "int"})", R"({"num_bits": 8, "type": "int"})"), std::nullopt);
+  EXPECT_EQ(group(R"({"num_bits": 8, "type": "float"})", R"({"num_bits": 8, "type": "float"})"), std::nullopt);
 }
 
 }  // namespace

@@ -97,6 +97,22 @@ TEST(PublishedModelsTest, NineOfTenHaveTheirPublishedParametersAndCache) {
   EXPECT_GE(static_cast<double>(met), 0.9 * static_cast<double>(entries.size()));
 }
 
+TEST(PublishedModelsTest, NoneHasAKeyThatLooksMisspelt) {
+  for (const Json& entry : published_models()) {
+    const weft::test::TempFolder folder;
+    const std::filesystem::path file = folder.write("config.json", written_out(entry["config"]).dump(1));
+    Diagnostics diagnostics;
+    try {
+      static_cast<void>(read_model(load_model_file(file), diagnostics));
+    } catch (const ConfigError&) {
+      EXPECT_TRUE(entry.contains("fails")) << entry["name"];
+    }
+    for (const Diagnostic& warning : diagnostics.warnings()) {
+      EXPECT_EQ(warning.message.find("nothing reads this key"), std::string::npos) << entry["name"] << ": " << warning.message;
+    }
+  }
+}
+
 // Qwen3.5-397B: 396,346,350,336 of text and 6,595,568,128 of prediction, counted in the headers of its files.
 TEST(PublishedModelsTest, AHybridsTextAndPredictionAreCountedApart) {
   const Json entries = published_models();

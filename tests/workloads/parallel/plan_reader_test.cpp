@@ -78,7 +78,15 @@ TEST(PlanReaderTest, ReadsEveryKey) {
   EXPECT_EQ(buckets.context_kind, ContextKind::kUlysses);
   EXPECT_EQ(plan_of("recompute: operators").recompute, Recompute::kOperators);
   EXPECT_EQ(plan_of("recompute: full, recompute_layers: 3").recompute_layers, 3);
+  EXPECT_EQ(plan_of("recompute: full, recompute_layers: 3, recompute_method: uniform").recompute_method,
+            RecomputeMethod::kUniform);
+  EXPECT_TRUE(plan_of("recompute: as_needed").recompute_as_needed);
+  EXPECT_EQ(plan_of("recompute: as_needed").recompute, Recompute::kFull);
+  EXPECT_FALSE(plan_of("recompute: full").recompute_as_needed);
   EXPECT_EQ(plan_of("data_parallelism: deepspeed_2021").zero, 3);
+  EXPECT_TRUE(plan_of("zero: 3").reshard_after_forward);
+  EXPECT_FALSE(plan_of("zero: 3, pipeline: 2").reshard_after_forward);
+  EXPECT_TRUE(plan_of("zero: 3, pipeline: 2, reshard_after_forward: true").reshard_after_forward);
 }
 
 TEST(PlanReaderTest, ZeroAndDataParallelismFollowFromEachOther) {
@@ -120,6 +128,12 @@ TEST(PlanReaderTest, RefusesWhatIsNoPlan) {
   EXPECT_THAT(plan_errors("recompute: some"), ElementsAre(HasSubstr("parallelism.recompute")));
   EXPECT_THAT(plan_errors("recompute: selective, recompute_layers: 3"),
               ElementsAre("parallelism.recompute_layers: belongs to recompute: full"));
+  EXPECT_THAT(plan_errors("recompute: as_needed, recompute_layers: 3"),
+              ElementsAre("parallelism.recompute_layers: recompute: as_needed finds how many"));
+  EXPECT_THAT(plan_errors("recompute: as_needed, recompute_method: block"),
+              ElementsAre("parallelism.recompute_method: recompute: as_needed is the block method"));
+  EXPECT_THAT(plan_errors("recompute: full, recompute_method: uniform"),
+              ElementsAre("parallelism.recompute_method: belongs to recompute_layers"));
   EXPECT_THAT(plan_errors("rank_map: [0, -1]"), ElementsAre(HasSubstr("parallelism.rank_map[1]")));
   EXPECT_THAT(plan_errors("first_stage_layers: 0"), ElementsAre(HasSubstr("parallelism.first_stage_layers")));
   // 2^20 ranks are taken, twice as many are not.

@@ -24,10 +24,14 @@ double one_layer(const TrainingSetup& setup) {
   return activation_bytes(setup.model, 0, setup.plan, setup.batch, setup.precision);
 }
 
-// Layers' activations that a stage holds at most.
-double layers_held(const TrainingSetup& setup, const Program& program, std::size_t stage) {
+// Between two stages.
+double message(const TrainingSetup& setup) { return 2.0 * 1024 * static_cast<double>(setup.model.hidden); }
+
+// Layers' activations that a stage holds at most, beside the messages that have arrived: a gradient at the peak, with the
+// activations of the forward pass that comes next where receives are posted early.
+double layers_held(const TrainingSetup& setup, const Program& program, std::size_t stage, int messages = 1) {
   const RankProgram& own = program.programs[stage];
-  return static_cast<double>(peak_bytes(own) - own.resident.total()) / one_layer(setup);
+  return (static_cast<double>(peak_bytes(own) - own.resident.total()) - messages * message(setup)) / one_layer(setup);
 }
 
 TEST(LiveActivationsTest, OneForwardOneBackwardHoldsOneMicrobatchLessPerStage) {
@@ -49,7 +53,7 @@ TEST(LiveActivationsTest, InterleavedHoldsChunksOfTheClosedForm) {
   const TrainingSetup setup = pipeline("interleaved_1f1b", 4, 8, 2);
   const Program program = program_of(setup);
   for (int stage = 0; stage < 3; ++stage) {
-    EXPECT_DOUBLE_EQ(layers_held(setup, program, static_cast<std::size_t>(stage)), 2.0 * (2 * (4 - stage - 1) + 4 + 1));
+    EXPECT_DOUBLE_EQ(layers_held(setup, program, static_cast<std::size_t>(stage), 2), 2.0 * (2 * (4 - stage - 1) + 4 + 1));
   }
 }
 
@@ -67,7 +71,26 @@ TEST(LiveActivationsTest, FullRecomputationHoldsInputsAndOneLayer) {
   const double input = 2.0 * 1024 * 512;
   const RankProgram& first = program.programs[0];
   // Four microbatches of four layers' inputs; the last layer of one of them, recomputed.
-  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 16 * input + whole - input);
+  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()),
+                   16 * input + whole - input + message(setup));
+}
+
+// Two inputs of four layers are kept of each microbatch; both layers of a group are there before the last one's backward pass.
+TEST(LiveActivationsTest, UniformRecomputationHoldsGroupsInputsAndOneGroup) {
+  TrainingSetup setup = pipeline("1f1b", 4, 8);
+  const double whole = one_layer(setup);
+  setup.plan.recompute = Recompute::kFull;
+  setup.plan.recompute_method = RecomputeMethod::kUniform;
+  setup.plan.recompute_layers = 2;
+  const Program program = program_of(setup);
+  const double input = message(setup);
+  const RankProgram& first = program.programs[0];
+  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()),
+                   4 * 2 * input + 2 * whole - input + message(setup));
+  EXPECT_EQ(named(first, "qkv"), 8 * (4 + 4));
+  EXPECT_DOUBLE_EQ(recomputed_share(setup), 1.0);
+  setup.framework = "pytorch_compile";
+  EXPECT_NE(training_refusal(setup).find("recompute_method: uniform"), std::string::npos);
 }
 
 TEST(LiveActivationsTest, RecomputationOfSomeLayersHoldsTheOthersWhole) {
@@ -79,7 +102,7 @@ TEST(LiveActivationsTest, RecomputationOfSomeLayersHoldsTheOthersWhole) {
   const double input = 2.0 * 1024 * 512;
   const RankProgram& first = program.programs[0];
   // One layer's input and three layers of each of four microbatches; theirs are gone when the first one is recomputed.
-  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 4 * (input + 3 * whole));
+  EXPECT_DOUBLE_EQ(static_cast<double>(peak_bytes(first) - first.resident.total()), 4 * (input + 3 * whole) + message(setup));
   EXPECT_EQ(named(first, "qkv"), 8 * (4 + 1));
   EXPECT_DOUBLE_EQ(recomputed_share(setup), 0.25);
 }

@@ -94,6 +94,32 @@ TEST(TrainingReaderTest, RefusesWhatAFrameworkHasNoOperatorsFor) {
               ::testing::HasSubstr("cuts that in two"));
 }
 
+TEST(TrainingReaderTest, ReadsHowUnevenExpertsAreAndHowTokensTravel) {
+  const std::string experts =
+      "model: {kind: model, name: tiny, layers: 4, hidden: 512, heads: 8, vocab: 1000, moe: {experts: 8, "
+      "experts_per_token: 2, expert_ffn: 512}}\nbatch: {global: 8, sequence: 1024}\n";
+  const TrainingSetup setup = read_step(experts + "experts: {power_law: 1.01, dispatch: per_node}");
+  EXPECT_DOUBLE_EQ(setup.expert_load.power_law, 1.01);
+  EXPECT_EQ(setup.expert_load.dispatch, ExpertDispatch::kPerNode);
+  EXPECT_EQ(read_step(experts).expert_load.dispatch, ExpertDispatch::kAsRouted);
+  EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, imbalance: 1.2}"), ::testing::HasSubstr("stands beside"));
+  EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, capacity_factor: 1.2}"),
+              ::testing::HasSubstr("padded to its capacity"));
+  EXPECT_FALSE(refusal_of_step(experts + "experts: {power_law: -1}").empty());
+  EXPECT_THAT(refusal_of_step(experts + "experts: {dispatch: per_rank}"), ::testing::HasSubstr("per_rank"));
+}
+
+TEST(TrainingReaderTest, ReadsStageTimes) {
+  const std::string pipeline = std::string{kModel} + "parallelism: {pipeline: 2}\n";
+  const TrainingSetup setup = read_step(pipeline + "stage_times: {forward: [11 ms, 12 ms], backward: [20 ms]}");
+  ASSERT_TRUE(setup.stage_times);
+  EXPECT_EQ(setup.stage_times->forward.at(1), Duration::from_us(12'000));
+  EXPECT_TRUE(setup.stage_times->weight.empty());
+  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms, 2 ms, 3 ms], backward: [1 ms]}"),
+              ::testing::HasSubstr("one for each of 2 stages, got 3"));
+  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms]}"), ::testing::HasSubstr("are needed"));
+}
+
 TEST(TrainingReaderTest, RefusesKeysThatSayNothing) {
   EXPECT_THAT(refusal_of_step(std::string{kModel} + "experts: {imbalance: 1.5}"),
               ::testing::HasSubstr("the model has no experts"));

@@ -5,13 +5,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
 #include "sim/workloads/model/model_checks.h"
 
 namespace weft::work {
+namespace {
+
+// One letter too many or too few, or two swapped. Another letter in its place may be another name: o_lora_rank, q_lora_rank.
+bool is_slip(const std::string& key, const std::string& name) {
+  constexpr std::size_t kShortest = 8;
+  if (name.size() < kShortest || edit_distance(key, name) != 1) return false;
+  return key.size() != name.size() || std::ranges::is_permutation(key, name);
+}
+
+}  // namespace
 
 bool FamilyConfig::has(std::string_view key) const {
   const auto value = params_.node().find(key);
+  if (!value) absent_.emplace(key);
   return value && !value->is_null();
 }
 
@@ -59,8 +71,14 @@ std::vector<std::int64_t> FamilyConfig::numbers(std::string_view key) {
 }
 
 void FamilyConfig::finish() {
+  for (const auto& [key, declaration] : params_.declared()) {
+    if (!params_.node().find(key)) absent_.insert(key);
+  }
   for (const std::string& key : params_.node().keys()) {
-    if (!params_.declared().contains(key)) static_cast<void>(params_.optional_raw(key));
+    if (params_.declared().contains(key)) continue;
+    const auto meant = std::ranges::find_if(absent_, [&key](const std::string& name) { return is_slip(key, name); });
+    if (meant != absent_.end()) params_.warning(key, "nothing reads this key", fmt::format("did you mean '{}'?", *meant));
+    static_cast<void>(params_.optional_raw(key));
   }
   params_.finish();
 }

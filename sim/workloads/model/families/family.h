@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +40,11 @@ class FamilyConfig {
   std::vector<std::int64_t> numbers(std::string_view key);
   [[nodiscard]] ParamReader& params() { return params_; }
 
-  void finish();  // lets pass what nobody asked for
+  void finish();  // lets pass what nobody asked for, with a warning where it looks like a key that is absent
 
  private:
   ParamReader params_;
+  mutable std::set<std::string, std::less<>> absent_;  // asked for and not there
 };
 
 // A model in the making. What the fields of the whole model say of layers follows from `layers` (huggingface_config.cpp).

@@ -161,6 +161,8 @@ TEST(ChakraTest, OldExecutionTracesAndOtherToolsFilesAreNamed) {
   EXPECT_EQ(refusal("w.csv", "comm_type,comm_group,msg_size\nCommType.all_reduce,CommGroup.dp_group,4096\n"),
             "a workload of AICB for its own runner, which is no trace");
   EXPECT_EQ(refusal("x.txt", "hello\n"), "not a trace or workload file of any known format");
+  EXPECT_EQ(refusal("step.nsys-rep", "\x01\x02"), "a report of Nsight Systems, which only its own program reads");
+  EXPECT_EQ(refusal("x.sqlite", ""), "an empty file");
 }
 
 TEST(ChakraTest, NamesCircles) {

@@ -1,0 +1,52 @@
+// Tokens and messages of routed experts on one rank.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/workloads/kernels/experts.h"
+#include "sim/workloads/training/stage_model.h"
+#include "tests/workloads/training/training_support.h"
+
+namespace weft::work::test {
+namespace {
+
+// 4,096 tokens a rank, two of eight experts each, over four ranks.
+TrainingSetup mixture() {
+  TrainingSetup setup = ep4();
+  setup.framework = "megatron";
+  return setup;
+}
+
+TEST(ExpertShapesTest, APowerLawGivesTheBusiestRanksLoad) {
+  TrainingSetup setup = mixture();
+  EXPECT_EQ(ExpertShapes{setup}.sent, 4096 * 2);
+  setup.expert_load.power_law = 1.0;
+  const double busiest = heaviest_expert_load(4 * 4096, 2, 8, 4, 1.0).rows;  // of 4 x 4096 x 2 visits
+  EXPECT_GT(busiest, 4096 * 2);
+  EXPECT_NEAR(static_cast<double>(ExpertShapes{setup}.sent), busiest, 1.0);
+  setup.plan.expert = 1;  // one rank has all of them
+  EXPECT_EQ(ExpertShapes{setup}.sent, 4096 * 2);
+}
+
+// Two picks fall on two nodes with one half each: 2 (1 - 1/4) = 1.5 nodes of a token's two copies.
+TEST(ExpertShapesTest, OneCopyToANodeTravels) {
+  TrainingSetup setup = mixture();
+  setup.expert_nodes = 2;
+  const double whole = static_cast<double>(ExpertShapes{setup}.dispatch.count());
+  EXPECT_DOUBLE_EQ(whole, 2.0 * 4096 * 2 * 4096);  // bytes x tokens x copies x hidden
+  setup.expert_load.dispatch = ExpertDispatch::kPerNode;
+  EXPECT_NEAR(static_cast<double>(ExpertShapes{setup}.dispatch.count()), 0.75 * whole, 1.0);
+  setup.model.moe.groups_per_token = 1;
+  setup.expert_load.dispatch = ExpertDispatch::kAsRouted;
+  EXPECT_NEAR(static_cast<double>(ExpertShapes{setup}.dispatch.count()), 0.5 * whole, 1.0);  // one node a token
+  setup.expert_load.dispatch = ExpertDispatch::kPerExpert;
+  EXPECT_DOUBLE_EQ(static_cast<double>(ExpertShapes{setup}.dispatch.count()), whole);
+}
+
+TEST(ExpertShapesTest, OnOneNodeEveryCopyTravels) {
+  TrainingSetup setup = mixture();
+  setup.expert_load.dispatch = ExpertDispatch::kPerNode;
+  EXPECT_EQ(ExpertShapes{setup}.dispatch.count(), 2LL * 4096 * 2 * 4096);
+}
+
+}  // namespace
+}  // namespace weft::work::test
