@@ -1,5 +1,6 @@
 // weft size: how much of which cluster a training job takes, by when, at what price and power.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -30,7 +31,7 @@ namespace {
 struct SizeOptions {
   CommonOptions common;
   CostOptions cost{.prices = "list_2026", .power = "datasheets"};
-  std::string failures = "llama3_2024";
+  std::string failures;  // none: the shipped book of the size
   std::string model;
   std::vector<std::string> clusters;
   double tokens = 0;
@@ -97,7 +98,8 @@ std::string size_table(const std::vector<plan::SizedCluster>& sized) {
   row("energy", [](Sized s) { return fmt::format("{:.0f} MWh", s.megawatt_hours); });
   row("useful time", [](Sized s) { return range_text(s.useful, [](double v) { return fmt::format("{:.1f} %", 100 * v); }); });
   row("fails every", [](Sized s) {
-    return fmt::format("{}, checkpoint every {}", to_string(s.time_to_failure), to_string(s.checkpoint_interval));
+    return fmt::format("{} ({}), checkpoint every {}", to_string(s.time_to_failure), s.failures,
+                       to_string(s.checkpoint_interval));
   });
   row("tokens/s", [](Sized s) { return fmt::format("{:.0f}, MFU {:.1f} %", s.plan.tokens_per_second, 100 * s.plan.mfu); });
   row("error of a step",
@@ -168,14 +170,14 @@ std::string batch_notes(const std::vector<plan::SizedCluster>& sized, std::int64
   return text;
 }
 
-// The book counts bugs and planned stops per job, as a run of 16,384 GPUs had them (docs/goodput.md).
-std::string failure_note(const std::vector<plan::SizedCluster>& sized, const plan::FailureRates& rates) {
-  constexpr std::int64_t kSmallestObserved = 1'024;
-  const bool is_small = std::ranges::any_of(sized, [](const auto& s) { return s.gpus < kSmallestObserved; });
-  if (rates.name != "llama3_2024" || !is_small) return {};
-  return fmt::format(
-      "# note: jobs under {} GPUs fail more seldom than {} says, by far; --failures llama3_2024_per_gpu is the other end\n",
-      kSmallestObserved, rates.name);
+// How much more often or seldom than its book says a cluster may fail.
+std::string failures_text(const std::vector<plan::SizedCluster>& sized) {
+  std::vector<std::string> texts;
+  for (const plan::SizedCluster& each : sized) {
+    const std::string text = fmt::format("of {} or {} times as often or seldom", each.failures, each.failures_within);
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 int run_size(const SizeOptions& options) {
@@ -185,8 +187,9 @@ int run_size(const SizeOptions& options) {
     throw ConfigError("--timeline: a size has no timeline; use 'weft run' on one plan");
   }
   plan::SizeQuestion question;
+  question.failures =
+      options.failures.empty() ? plan::FailureBooks::shipped() : plan::FailureBooks{plan::load_failure_rates(options.failures)};
   question.books = load_books(options.cost);
-  question.rates = plan::load_failure_rates(options.failures);
   question.tokens = options.tokens;
   question.gpus = options.gpus;
   if (!options.within.empty()) question.deadline = time_of("--within", options.within);
@@ -241,11 +244,9 @@ int run_size(const SizeOptions& options) {
   const std::string verdict = verdict_text(sized);
   report.print("#\n" + size_table(sized) + "#\n" + verdict + (verdict.empty() ? "" : "#\n") + changes_table(sized));
   report.print(batch_notes(sized, question.setup.batch.global));
-  report.print(failure_note(sized, question.rates));
-  report.print(fmt::format(
-      "# ranges: error of a step, a better plan, failures {} or 1.5 times as often or seldom; prices have none but their age\n"
-      "# digest {}\n",
-      question.rates.name, digest_text(digest.value())));
+  report.print(
+      fmt::format("# ranges: error of a step, a better plan, failures {}; prices have none but their age\n# digest {}\n",
+                  failures_text(sized), digest_text(digest.value())));
   if (!outputs.json.empty()) {
     const ResultHeader header{.command = "size",
                               .command_line = command_line(),
@@ -288,7 +289,9 @@ void add_size(CLI::App& app, int& exit_code) {
       ->type_name("MW");
   command->add_option("--batch", options->batch, "Sequences per step (2048)")->check(positive_number())->type_name("N");
   command->add_option("--sequence", options->sequence, "Tokens per sequence (4096)")->check(positive_number())->type_name("N");
-  command->add_option("--failures", options->failures, "Failure rates: a file or a shipped name (llama3_2024)")
+  command
+      ->add_option("--failures", options->failures,
+                   "Failure rates: a file or a shipped name (meta_research_2024 under 1,024 GPUs, else llama3_2024)")
       ->type_name("FILE");
   command->add_option("--checkpoint", options->blocking, "What a checkpoint blocks (5 s)")->type_name("TIME");
   command->add_option("--restart", options->restart, "Time from a failure until steps run again (10 min)")->type_name("TIME");

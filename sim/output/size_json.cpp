@@ -20,6 +20,7 @@ void write_cluster(JsonWriter& json, const plan::SizedCluster& sized) {
   json.field("mfu", sized.plan.mfu).field("exposed_communication_share", sized.plan.exposed_share);
   if (sized.gap) json.field("gap", *sized.gap);
   if (sized.error) json.field("step_error", *sized.error);
+  json.field("failures", sized.failures).field("failures_within", sized.failures_within);
   json.field("time_to_failure_s", sized.time_to_failure.seconds());
   json.field("checkpoint_interval_s", sized.checkpoint_interval.seconds());
   write_range(json, "useful", sized.useful);
@@ -51,7 +52,7 @@ void write_size_result(std::ostream& out, const ResultHeader& header, const plan
   if (question.deadline) json.field("deadline_s", question.deadline->seconds());
   if (question.capital_usd) json.field("capital_limit_usd", *question.capital_usd);
   if (question.megawatts) json.field("power_limit_MW", *question.megawatts);
-  json.field("failures", question.rates.name).field("restart_s", question.restart.seconds());
+  json.field("restart_s", question.restart.seconds());
   json.field("checkpoint_blocking_s", question.checkpoint.blocking.seconds());
   json.key("clusters").begin_array();
   for (const plan::SizedCluster& sized : clusters) write_cluster(json, sized);

@@ -194,6 +194,17 @@ TEST(FailureRatesTest, PredictsThePublishedClustersWithinOneAndAHalf) {
   EXPECT_GT(off(per_gpu, kSmall), 4);  // a straight line misses the small job by far
 }
 
+// Observed at Meta's research clusters (models/workloads §7.1): 47.7 d with 8 GPUs and 7.9 h with 1,024.
+TEST(FailureBooksTest, SmallJobsHaveTheBookOfWhatSmallJobsSaw) {
+  const FailureBooks books = FailureBooks::shipped();
+  EXPECT_LT(factor(hours(books.of(8), 8), 47.7 * 24), 1.1);
+  EXPECT_LT(factor(hours(books.of(1'024), 1'024), 7.9), 1.5);
+  EXPECT_EQ(books.of(1'023).name, "meta_research_2024");
+  EXPECT_EQ(books.of(1'024).name, "llama3_2024");
+  // One GPU more is no jump: where one book ends the other says the same, within what either is known to.
+  EXPECT_LT(factor(hours(books.of(1'023), 1'023), hours(books.of(1'024), 1'024)), 1.2);
+}
+
 // The table's interruptions, `per_job` of them counted per job, those of cables per cable and the rest per GPU.
 class Split {
  public:

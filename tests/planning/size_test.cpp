@@ -37,7 +37,7 @@ SizeQuestion small_question() {
   question.setup.batch = {.global = 64, .micro = 1, .sequence = 4096};
   question.tokens = 1e9;
   question.books = load_books("list_2024", "datasheets");
-  question.rates = load_failure_rates("llama3_2024");
+  question.failures = FailureBooks{load_failure_rates("llama3_2024")};
   question.checkpoint.blocking = LongTime::from_seconds(5);
   question.restart = LongTime::from_seconds(600);
   question.search.top = 1;

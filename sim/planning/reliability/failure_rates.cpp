@@ -71,6 +71,7 @@ FailureRates read_failure_rates(const ConfigNode& node, Diagnostics& diagnostics
   read_source(book, source);
   rates.source = source.source;
   rates.date = source.date;
+  rates.within = book.optional<double>("within", rates.within, at_least(1.0));
   Observation seen;
   const bool has_observation = book.has("observed");
   if (has_observation) {
@@ -120,6 +121,17 @@ FailureRates load_failure_rates(const std::string& file_or_name) {
   diagnostics.throw_if_any();
   return rates;
 }
+
+FailureBooks::FailureBooks(FailureRates rates) { from_.emplace(0, std::move(rates)); }
+
+FailureBooks FailureBooks::shipped() {
+  constexpr std::int64_t kLargestOfMeta = 1'024;
+  FailureBooks books{load_failure_rates("meta_research_2024")};
+  books.from_.emplace(kLargestOfMeta, load_failure_rates("llama3_2024"));
+  return books;
+}
+
+const FailureRates& FailureBooks::of(std::int64_t gpus) const { return std::prev(from_.upper_bound(gpus))->second; }
 
 double FailureRates::per_hour(const ComponentCounts& components) const {
   double sum = 0;

@@ -5,6 +5,7 @@
 //   source: "..."
 //   date: 2024-07
 //   observed: {for: 54 d, running: 90 %, components: {gpu: 16384, node: 2048, nic: 16384, cable: 49152, switch: 1280}}
+//   within: 1.5                                          # clusters are as the book says within this factor
 //   causes:
 //     - {cause: faulty GPU, per: gpu, count: 148}          # seen so often there and then
 //     - {cause: power supply, per: node, mtbf: 20 years}   # or stated: mean time between failures of one component
@@ -15,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +54,7 @@ struct FailureRates {
   std::string name;
   std::string source;
   std::string date;
+  double within = 1.5;  // clusters that were published fail as often as this, within the factor
   std::vector<FailureCause> causes;
 
   [[nodiscard]] double per_hour(const ComponentCounts& components) const;  // of any cause
@@ -61,5 +64,18 @@ struct FailureRates {
 [[nodiscard]] FailureRates read_failure_rates(const ConfigNode& node, Diagnostics& diagnostics);
 // A file, or the name of one that ships under configs/reliability. ConfigError with every error of the file.
 [[nodiscard]] FailureRates load_failure_rates(const std::string& file_or_name);
+
+// Books by the size of a job: that of the largest size that is no more than the job's.
+class FailureBooks {
+ public:
+  // For jobs of any size.
+  explicit FailureBooks(FailureRates rates);
+  // The shipped books, each for the jobs that it was observed on: docs/goodput.md.
+  [[nodiscard]] static FailureBooks shipped();
+  [[nodiscard]] const FailureRates& of(std::int64_t gpus) const;
+
+ private:
+  std::map<std::int64_t, FailureRates> from_;  // by least GPUs; the first from 0
+};
 
 }  // namespace weft::plan

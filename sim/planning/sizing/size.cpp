@@ -17,7 +17,6 @@ namespace weft::plan {
 namespace {
 
 // Clusters of other labs fail up to so many times more or less often than the book says (docs/goodput.md).
-constexpr double kFailuresFactor = 1.5;
 // Prices move by tens of per cent between buyers and within a year.
 constexpr double kOtherPrice = 0.2;
 constexpr double kBetter = 0.1;
@@ -166,12 +165,15 @@ class Sizing {
 
   void fill(SizedCluster& made, const net::Cluster& cluster) const {
     const ComponentCounts components = count_components(cluster.topology);
-    made.time_to_failure = question_.rates.time_to_failure(components);
+    const FailureRates& rates = question_.failures.of(made.gpus);
+    made.failures = rates.name;
+    made.failures_within = rates.within;
+    made.time_to_failure = rates.time_to_failure(components);
     const double failure = made.time_to_failure.seconds();
     LongTime other;
     made.useful.value = useful_of(question_, made.time_to_failure, made.checkpoint_interval);
-    made.useful.least = useful_of(question_, LongTime::from_seconds(failure / kFailuresFactor), other);
-    made.useful.most = useful_of(question_, LongTime::from_seconds(failure * kFailuresFactor), other);
+    made.useful.least = useful_of(question_, LongTime::from_seconds(failure / rates.within), other);
+    made.useful.most = useful_of(question_, LongTime::from_seconds(failure * rates.within), other);
     const double error = made.range_error();
     const double working = question_.tokens / made.plan.tokens_per_second;
     // A plan that the search did not find may be better by its gap, where that is bounded.

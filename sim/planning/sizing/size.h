@@ -36,7 +36,7 @@ struct SizeQuestion {
   std::optional<double> capital_usd = {};  // limits
   std::optional<double> megawatts = {};    // of the facility, all busy
   CostBooks books = {};
-  FailureRates rates = {};
+  FailureBooks failures{FailureRates{}};
   CheckpointPlan checkpoint = {};  // its interval is found
   LongTime restart = {};
   PlanSearchSettings search = {};
@@ -67,6 +67,8 @@ struct SizedCluster {
   RankedPlan plan;
   std::optional<double> gap;    // by how much a better plan could be faster; none: proven
   std::optional<double> error;  // of the step's time
+  std::string failures;         // the book's name
+  double failures_within = 1;
   LongTime time_to_failure = {};
   LongTime checkpoint_interval = {};
   Ranged useful;
