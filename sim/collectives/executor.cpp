@@ -50,7 +50,11 @@ Executor::Executor(Simulator& simulator, net::Fabric& fabric, const net::Router&
       router_{router},
       communicator_{communicator},
       options_{options},
-      component_{simulator.add_component("collectives")} {}
+      component_{simulator.add_component("collectives")} {
+  // Model: where some pair of the first rank's host has no P2P, all calls start as through host memory.
+  for (Rank rank = 1; rank < communicator.ranks() && !some_through_memory_; ++rank)
+    some_through_memory_ = talks_through_memory(0, rank);
+}
 
 std::uint64_t Executor::count_messages(const Schedule& schedule, std::uint64_t limit) {
   std::uint64_t count = 0;
@@ -187,7 +191,7 @@ void Executor::start_call(Rank rank) {
   Member& member = members_[static_cast<std::size_t>(rank)];
   const Time issued = began_ + launches_.issued(rank, member.call);
   Duration wait = std::max(issued - simulator_.now(), Duration{}) + costs_.start;
-  if (options_.through_host_memory) wait = wait + costs_.host_start;
+  if (some_through_memory_) wait = wait + costs_.host_start;
   member.lanes_left = 0;
   for (std::uint32_t i = member.first_lane; i < member.first_lane + member.lane_count; ++i) {
     lanes_[i].next = 0;

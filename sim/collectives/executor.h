@@ -46,6 +46,7 @@
 #include "sim/core/reused_places.h"
 #include "sim/core/simulator.h"
 #include "sim/network/fabric.h"
+#include "sim/network/path_class.h"
 #include "sim/network/router.h"
 
 namespace weft::coll {
@@ -66,8 +67,8 @@ class ExecutorListener {
 };
 
 struct ExecutorOptions {
-  // GPUs of a host talk through its memory even where NVLink joins them (NCCL_P2P_DISABLE=1).
-  bool through_host_memory = false;
+  // GPUs of a host that are farther apart talk through its memory: kLoc, all (NCCL_P2P_DISABLE=1); kDis, none.
+  net::PathClass p2p_level = net::PathClass::kDis;
 };
 
 class Executor final : private net::TransferListener, private EventTarget {
@@ -260,6 +261,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   [[nodiscard]] net::Footprint write_route(DeviceId writer, DeviceId memory, const net::FlowKey& flow) const;
   [[nodiscard]] net::Footprint read_route(DeviceId memory, DeviceId reader, const net::FlowKey& flow) const;
   [[nodiscard]] Transport transport(Rank from, Rank to) const;
+  [[nodiscard]] bool talks_through_memory(Rank from, Rank to) const;
   // Returns the effort of a step that receives what comes that way.
   [[nodiscard]] double effort_of(const Step& step, Transport from) const;
   [[nodiscard]] bool is_behind_switch(DeviceId gpu) const;
@@ -295,6 +297,7 @@ class Executor final : private net::TransferListener, private EventTarget {
   const net::Router& router_;
   const Communicator& communicator_;
   ExecutorOptions options_;
+  bool some_through_memory_ = false;
   ComponentId component_;
   const Schedule* schedule_ = nullptr;
   ExecutorListener* listener_ = nullptr;

@@ -21,9 +21,15 @@ constexpr double kRequestShare = 30.0 / 128.0;
 
 Transport Executor::transport(Rank from, Rank to) const {
   if (communicator_.node_of(from) != communicator_.node_of(to)) return Transport::kNet;
-  if (options_.through_host_memory) return Transport::kHost;
+  if (talks_through_memory(from, to)) return Transport::kHost;
   return router_.path_class(communicator_.device(from), communicator_.device(to)) <= net::PathClass::kNvb ? Transport::kNvlink
                                                                                                           : Transport::kHost;
+}
+
+bool Executor::talks_through_memory(Rank from, Rank to) const {
+  if (options_.p2p_level == net::PathClass::kDis || from == to) return false;
+  if (communicator_.node_of(from) != communicator_.node_of(to)) return false;
+  return router_.path_class(communicator_.device(from), communicator_.device(to)) > options_.p2p_level;
 }
 
 double Executor::effort_of(const Step& step, Transport from) const {
@@ -72,9 +78,9 @@ double Executor::direct_store() const {
   return costs_.direct * part * part * part;
 }
 
-// With P2P off, the FIFO lies in host memory near the receiver (models/nccl §6.2).
+// Without P2P the FIFO lies in host memory near the receiver (models/nccl §6.2).
 std::optional<DeviceId> Executor::memory_between(Rank from, Rank to) const {
-  if (!options_.through_host_memory || from == to || transport(from, to) != Transport::kHost) return std::nullopt;
+  if (!talks_through_memory(from, to)) return std::nullopt;
   return router_.host_memory(communicator_.device(to));
 }
 

@@ -140,8 +140,9 @@ const nccl::View* CollectiveRunner::view(const nccl::Settings& settings) {
   return view_.get();
 }
 
-CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int channels) {
-  const auto found = std::ranges::find_if(opened_, [&](const Opened& o) { return o.view == view && o.channels >= channels; });
+CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int channels, net::PathClass p2p_level) {
+  const auto found = std::ranges::find_if(
+      opened_, [&](const Opened& o) { return o.view == view && o.channels >= channels && o.p2p_level == p2p_level; });
   if (found != opened_.end()) return *found;
   std::vector<RingOrder> rings = view != nullptr ? view->rings() : rank_order_rings(ranks(), channels);
   std::vector<Tree> trees = view != nullptr ? view->trees() : std::vector<Tree>{};
@@ -149,13 +150,12 @@ CollectiveRunner::Opened& CollectiveRunner::open(const nccl::View* view, int cha
     rings.push_back(rings[rings.size() % static_cast<std::size_t>(view->most_channels())]);
     if (!trees.empty()) trees.push_back(trees[trees.size() % static_cast<std::size_t>(view->most_channels())]);
   }
-  Opened opened{view, static_cast<int>(rings.size()), nullptr, nullptr};
+  Opened opened{view, static_cast<int>(rings.size()), p2p_level, nullptr, nullptr};
   opened.communicator = std::make_unique<Communicator>(machine_.topology, devices_, std::move(rings));
   if (!trees.empty()) opened.communicator->set_trees(std::move(trees));
   if (view != nullptr) opened.communicator->set_nics(view->nics());
-  const bool through_host = view != nullptr && view->settings().integer("P2P_DISABLE") == 1;
   opened.executor = std::make_unique<Executor>(machine_.simulator, machine_.fabric, machine_.router, *opened.communicator,
-                                               ExecutorOptions{.through_host_memory = through_host});
+                                               ExecutorOptions{.p2p_level = p2p_level});
   return opened_.emplace_back(std::move(opened));
 }
 
@@ -356,6 +356,9 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   result.sizes = sizes_of(call, ranks());
   nccl::Settings settings = options.settings;
   check_registered(options, settings);
+  const std::string idle =
+      nccl::idle_policy(settings, options.registered == Registered::kLocal, options.registered == Registered::kSymmetric);
+  if (gpus_only_ && !idle.empty()) result.notes.push_back(idle + "; the call runs as without it");
   const bool asks_library = !options.engine.empty() && options.algorithm.empty() && options.custom == nullptr && gpus_only_;
   const LibraryChoice picked = asks_library ? library_choice(options.engine, call, library_gpus()) : LibraryChoice{};
   if (asks_library && picked.algorithm.empty()) result.notes.push_back(library_note(options.engine, call, library_gpus()));
@@ -414,8 +417,11 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (options.slowdown != 1.0 && !by_engine) costs_.slow_down(costs, options.slowdown);
   costs.switch_rate = machine_.topology.switch_reduction().rate;
   costs.switch_latency = machine_.topology.switch_reduction().latency;
-  Opened& opened = open(chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer ? nullptr : seen,
-                        result.choice.channels);
+  const bool is_own = chosen.kernel == nccl::Kernel::kTextbook || chosen.kernel == nccl::Kernel::kPeer;
+  const nccl::View* opens = is_own ? nullptr : seen;
+  // The switch's multicast needs no P2P.
+  const bool has_peers = opens != nullptr && chosen.kernel != nccl::Kernel::kInSwitch;
+  Opened& opened = open(opens, result.choice.channels, has_peers ? opens->info().p2p_level : net::PathClass::kDis);
   const std::shared_ptr<const Schedule> schedule = with_registration(algorithm.plan(*opened.communicator, call, result.choice),
                                                                      *opened.communicator, result.choice.registration);
   if (!symmetric.empty())

@@ -105,10 +105,12 @@ class CollectiveRunner final : private ExecutorListener {
   struct Opened {
     const nccl::View* view;  // null: plain rings
     int channels;
+    net::PathClass p2p_level;
     std::unique_ptr<Communicator> communicator;
     std::unique_ptr<Executor> executor;
   };
-  Opened& open(const nccl::View* view, int channels);
+  // `p2p_level`: ExecutorOptions'.
+  Opened& open(const nccl::View* view, int channels, net::PathClass p2p_level);
   // Returns the costs for the result's call and sizes.
   [[nodiscard]] StepCosts costs_of(const nccl::Chosen& chosen, const Algorithm& algorithm, const CollectiveResult& result,
                                    const RunOptions& options, bool copies_in) const;

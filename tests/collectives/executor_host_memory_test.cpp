@@ -36,13 +36,12 @@ net::Topology two_gpus_on_a_cpu() {
 
 class HostMemory final : private ExecutorListener {
  public:
-  explicit HostMemory(bool through_host_memory = true)
+  // The two GPUs are of class PHB.
+  explicit HostMemory(net::PathClass p2p_level = net::PathClass::kPxb)
       : topology_{two_gpus_on_a_cpu()},
         machine_{topology_, "spray", 1},
         communicator_{topology_, {topology_.device_of(0, 0), topology_.device_of(0, 1)}, rank_order_rings(2, 1)},
-        executor_{
-            machine_.simulator, machine_.fabric, machine_.router, communicator_, {.through_host_memory = through_host_memory}} {
-  }
+        executor_{machine_.simulator, machine_.fabric, machine_.router, communicator_, {.p2p_level = p2p_level}} {}
 
   Duration run(const Schedule& schedule, const StepCosts& costs) {
     executor_.start(schedule, costs, Grain::kChunk, *this);
@@ -92,7 +91,7 @@ TEST(ExecutorHostMemoryTest, AMessageIsWrittenThenRead) {
   // 1 us into the memory, 5 until the receiver knows, 1 out of it.
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 7_us);
   // Peer to peer the bytes cross both links at once.
-  EXPECT_EQ(HostMemory{false}.run(one_message(), costs), 6_us);
+  EXPECT_EQ(HostMemory{net::PathClass::kPhb}.run(one_message(), costs), 6_us);
 }
 
 TEST(ExecutorHostMemoryTest, LoadsAndStoresReachAShareOfTheLinks) {
@@ -112,7 +111,7 @@ TEST(ExecutorHostMemoryTest, AKernelStartsLater) {
   StepCosts costs = kEightSlots;
   costs.host_start = 3_us;
   EXPECT_EQ(HostMemory{}.run(one_message(), costs), 5_us);
-  EXPECT_EQ(HostMemory{false}.run(one_message(), costs), 1_us);
+  EXPECT_EQ(HostMemory{net::PathClass::kPhb}.run(one_message(), costs), 1_us);
 }
 
 // Both ranks send, then pass on what they receive, then receive: each step of the middle moves 1000 bytes in and 1000 out. On

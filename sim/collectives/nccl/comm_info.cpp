@@ -136,6 +136,8 @@ class Assembly {
   CommInfo finish(std::vector<int> kind_of_node) {
     describe_machines();
     agree_on_graphs();
+    info_.p2p_level =
+        std::ranges::min(kinds_, {}, [](const NodeKind& kind) { return kind.system.p2p_level(); }).system.p2p_level();
     set_channels(info_, settings_);
     set_nvls_channels(info_, settings_, least_ranks());
     extend_to_nvls(info_);

@@ -84,9 +84,11 @@ struct CommInfo {
   int max_sm = 90;
   net::CpuClass cpu;        // of the first node
   bool mixed_cpus = false;  // vendors differ between nodes
-  bool nvswitch = false;    // every GPU reaches every other through one
-  bool nvls = false;        // multicast and in-switch reduction can be used (hardware, driver and NCCL_NVLS_ENABLE)
-  bool collnet = false;     // a SHARP plugin with its switches
+  // GPUs of a node that are farther apart talk through its memory; the nearest class of any node.
+  net::PathClass p2p_level = net::PathClass::kPxb;
+  bool nvswitch = false;  // every GPU reaches every other through one
+  bool nvls = false;      // multicast and in-switch reduction can be used (hardware, driver and NCCL_NVLS_ENABLE)
+  bool collnet = false;   // a SHARP plugin with its switches
 
   // As all nodes agree on them: the least channels and speeds, the farthest classes of any node. Channels: the first node's.
   Graph ring;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/collectives/nccl/copy_engine.h"
 #include "sim/collectives/nccl/release_rules.h"
 #include "sim/core/whole_numbers.h"
 #include "sim/core/words.h"
@@ -63,6 +64,16 @@ CtaPolicy cta_policy(const Settings& settings) {
   const std::string text = lower_case(settings.find("CTA_POLICY").value_or(""));
   if (text == "2" || text == "zero") return CtaPolicy::kZero;
   return text == "1" || text == "efficiency" ? CtaPolicy::kEfficiency : CtaPolicy::kDefault;
+}
+
+std::string idle_policy(const Settings& settings, bool registered, bool symmetric) {
+  const CtaPolicy policy = cta_policy(settings);
+  if (policy == CtaPolicy::kDefault) return {};
+  if (settings.version() < kFirstCtaPolicy) return "NCCL before 2.27 has no NCCL_CTA_POLICY";
+  if (policy == CtaPolicy::kEfficiency)
+    return registered || symmetric ? "" : "NCCL_CTA_POLICY=1 is for registered buffers (-R 1)";
+  if (settings.version() < kFirstCopyEngines) return "NCCL before 2.28 has no copy-engine collectives (NCCL_CTA_POLICY=2)";
+  return symmetric ? "" : "NCCL_CTA_POLICY=2 is for symmetric buffers (-R 2)";
 }
 
 int registered_nvls_channels(const TuningModel& model, Collective kind) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/collectives/call.h"
 #include "sim/collectives/nccl/tuning.h"
@@ -39,5 +40,7 @@ struct UserBuffers {
 // NCCL_CTA_POLICY: 0 or DEFAULT, 1 or EFFICIENCY, 2 or ZERO.
 enum class CtaPolicy : std::uint8_t { kDefault, kEfficiency, kZero };
 [[nodiscard]] CtaPolicy cta_policy(const Settings& settings);
+// Why a policy that is set changes no call of such a release or with such buffers; "" where it may.
+[[nodiscard]] std::string idle_policy(const Settings& settings, bool registered, bool symmetric);
 
 }  // namespace weft::coll::nccl

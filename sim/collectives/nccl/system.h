@@ -124,7 +124,8 @@ class System {
   [[nodiscard]] std::optional<NodeIndex> local_gpu(NodeIndex net) const;
   [[nodiscard]] NodeIndex local_cpu(NodeIndex gpu) const;
 
-  // Peers may copy directly (P2P), not only through host memory.
+  // The farthest class of paths over which peers may copy directly (P2P), not only through host memory.
+  [[nodiscard]] PathClass p2p_level() const;
   [[nodiscard]] bool p2p_allowed(NodeIndex a, NodeIndex b) const;
   // GPUDirect RDMA between them; `read`: the NIC reads GPU memory (a send).
   [[nodiscard]] bool gdr_allowed(NodeIndex gpu, NodeIndex net, bool read) const;

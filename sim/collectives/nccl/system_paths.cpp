@@ -198,14 +198,14 @@ NodeIndex System::local_cpu(NodeIndex gpu) const {
   return *closest;
 }
 
-bool System::p2p_allowed(NodeIndex a, NodeIndex b) const {
-  PathClass level = PathClass::kPxb;
+bool System::p2p_allowed(NodeIndex a, NodeIndex b) const { return path(a, b).type <= p2p_level(); }
+
+PathClass System::p2p_level() const {
   const net::CpuClass& cpu = nodes_[of_type(NodeType::kCpu).front()].cpu;
   const bool amd = cpu.arch == net::CpuArch::kX86 && cpu.vendor == net::CpuVendor::kAmd;
   const bool far =
       options_.version >= kFirstWithoutFarP2p ? amd && gpus().size() <= 2 : amd || cpu.arch == net::CpuArch::kPower;
-  if (far) level = PathClass::kSys;
-  return path(a, b).type <= options_.p2p_level.value_or(level);
+  return options_.p2p_level.value_or(far ? PathClass::kSys : PathClass::kPxb);
 }
 
 NodeIndex System::relay_gpu(NodeIndex gpu, NodeIndex net) const {

@@ -133,6 +133,16 @@ TEST(CommInfoTest, SettingsThatChangeTheGraphAct) {
   EXPECT_EQ(info_of(two, two.endpoints(), setting("CROSS_NIC", "0")).ring.cross_nic, 0);
 }
 
+// NCCL's src/graph/paths.cc (ncclTopoCheckP2p): PXB, SYS for two GPUs with AMD's processors, or as the user says;
+// NCCL_P2P_DISABLE is LOC.
+TEST(CommInfoTest, PeersCopyDirectlyUpToTheLevel) {
+  const net::Topology h200 = cluster_of("h200x4", 1);
+  EXPECT_EQ(info_of(h200, h200.endpoints()).p2p_level, PathClass::kPxb);
+  EXPECT_EQ(info_of(h200, h200.endpoints(), setting("P2P_LEVEL", "SYS")).p2p_level, PathClass::kSys);
+  EXPECT_EQ(info_of(h200, h200.endpoints(), setting("P2P_LEVEL", "LOC")).p2p_level, PathClass::kLoc);
+  EXPECT_EQ(info_of(h200, h200.endpoints(), setting("P2P_DISABLE", "1")).p2p_level, PathClass::kLoc);
+}
+
 // The machine of a file of tests/data/topologies with NICs that can reduce.
 net::XmlElement with_collnet(const std::string& name) {
   std::string text = net::read_text_file(std::string{WEFT_TEST_DATA} + "/topologies/" + name);

@@ -145,5 +145,19 @@ TEST(RegisteredTest, PoliciesHaveNumbersAndNames) {
   EXPECT_ANY_THROW(given({{"CTA_POLICY", "3"}}));
 }
 
+// NCCL 2.27 brings the policies, 2.28 the copy engines; each is for buffers of its kind.
+TEST(RegisteredTest, APolicyWithoutItsBuffersOrReleaseIsIdle) {
+  const auto idle = [](const char* policy, const char* version, bool registered, bool symmetric) {
+    return !idle_policy(given({{"CTA_POLICY", policy}, {"version", version}}), registered, symmetric).empty();
+  };
+  EXPECT_TRUE(idle("1", "2.28.9", false, false));
+  EXPECT_FALSE(idle("1", "2.28.9", true, false));
+  EXPECT_TRUE(idle("1", "2.26.5", true, false));
+  EXPECT_TRUE(idle("2", "2.28.9", true, false));
+  EXPECT_FALSE(idle("2", "2.28.9", false, true));
+  EXPECT_TRUE(idle("2", "2.27.7", false, true));
+  EXPECT_FALSE(idle("0", "2.18.1", false, false));
+}
+
 }  // namespace
 }  // namespace weft::coll::nccl
