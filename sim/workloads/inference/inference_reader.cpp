@@ -293,9 +293,14 @@ void read_scheduler(ParamReader& inference, std::string_view library, const Infe
   scheduler.finish();
 }
 
-void read_cache(ParamReader& inference, InferenceSetup& out) {
+// Engines keep a cache in FP4 where the GPU has units for it alone (vLLM, SGLang and TensorRT-LLM: Blackwell).
+void read_cache(ParamReader& inference, const GpuSpec* gpu, InferenceSetup& out) {
   ParamReader cache = inference.map_or_empty("kv_cache");
   out.kv_cache.precision = read_stored_precision(cache, "precision", out.precision.activations);
+  if (out.kv_cache.precision == Precision::kFp4 && gpu != nullptr && has_no_units(*gpu, Precision::kFp4)) {
+    cache.error("precision", fmt::format("{} has no units for fp4, and engines keep no such cache there", gpu->name),
+                "precision: fp8");
+  }
   out.kv_cache.utilization = cache.optional<Ratio>("utilization", Ratio{0.9}, between(Ratio{0.01}, Ratio{1.0})).value;
   out.kv_cache.block = cache.optional<std::int64_t>("block", 16, between(1, 65'536));
   out.kv_cache.activations = cache.optional<Bytes>("activations");
@@ -339,7 +344,7 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, con
   out.precision.activations = read_stored_precision(precision, "activations", Precision::kBf16);
   out.precision.dispatch = read_stored_precision(precision, "dispatch", out.precision.activations);
   precision.finish();
-  read_cache(inference, out);
+  read_cache(inference, gpu, out);
   read_requests(inference, out);
   read_scheduler(inference, out.library.name, out, out.scheduler);
   ParamReader speculation = inference.map_or_empty("speculation");
