@@ -17,7 +17,7 @@ import shlex
 import subprocess
 import sys
 
-PAGES = ["docs/goodput.md", "docs/plan.md", "docs/serving.md"]
+PAGES = ["docs/goodput.md", "docs/plan.md", "docs/serving.md", "docs/validation.md"]
 BLOCK = re.compile(r"^```text\n(\$ weft .*?)^```$", re.MULTILINE | re.DOTALL)
 
 
