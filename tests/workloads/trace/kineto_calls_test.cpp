@@ -50,6 +50,27 @@ TEST(KinetoCallsTest, AnUnevenAllToAllMovesWhatItsBusiestRankMoves) {
   EXPECT_EQ(all_findings(trace).find("keep their recorded time"), std::string::npos);
 }
 
+// torch's scalar types: Float4_e2m1fn_x2 has two numbers in a byte. A type that torch does not have is said.
+TEST(KinetoCallsTest, ElementsAreAsLargeAsTheirTypes) {
+  const auto of_type = [](std::string_view type) {
+    std::vector<std::filesystem::path> files;
+    for (const int rank : {0, 1}) {
+      RankFile file{rank};
+      add_call(file, 20, 50, 1, described("allreduce", 1000, 1000, "", "0", type));
+      files.push_back(file.write("Types"));
+    }
+    return read_trace(files, {});
+  };
+  for (const auto& [type, bytes] : {std::pair{"Float4_e2m1fn_x2", 1'000_B}, std::pair{"Float8_e8m0fnu", 1'000_B},
+                                    std::pair{"Int", 4'000_B}, std::pair{"ComplexFloat", 8'000_B}}) {
+    const Trace trace = of_type(type);
+    EXPECT_EQ(calls_of(trace, 0).at(0).bytes, bytes) << type;
+    EXPECT_EQ(all_findings(trace).find("types that are not known"), std::string::npos) << type;
+  }
+  EXPECT_NE(all_findings(of_type("bogus")).find("types that are not known, such as bogus: taken as 4 bytes"),
+            std::string::npos);
+}
+
 TEST(KinetoCallsTest, ListsOfNumbersAreReadWhetherTheyArePrintedOrNot) {
   std::vector<std::filesystem::path> files;
   for (int rank = 0; rank < 2; ++rank) {

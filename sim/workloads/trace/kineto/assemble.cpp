@@ -193,6 +193,7 @@ class Assembler {
       graphs += rank.items.whole_graphs;
       note_odd(rank.events.odd_bytes, "sizes of copies that none has", rank.events);
       note_odd(rank.events.odd_grids, "grids of kernels that none has", rank.events);
+      note_odd(rank.items.odd_types, "calls of communication have types that are not known", rank.events, "4 bytes an element");
     }
     if (sum.recorded == 0 && sum.inferred + sum.late > 0) {
       note(fmt::format(
@@ -237,9 +238,9 @@ class Assembler {
     }
   }
 
-  void note_odd(const OddValues& odd, std::string_view what, const RankEvents& events) {
+  void note_odd(const OddValues& odd, std::string_view what, const RankEvents& events, std::string_view taken_as = "0") {
     if (odd.count == 0) return;
-    note(fmt::format("{} {}, such as {}: taken as 0", odd.count, what, odd.first), events.file);
+    note(fmt::format("{} {}, such as {}: taken as {}", odd.count, what, odd.first, taken_as), events.file);
   }
 
   void align_clocks(const std::vector<std::int64_t>& shifts) {

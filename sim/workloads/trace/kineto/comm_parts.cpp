@@ -25,14 +25,22 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 }
 
 // PyTorch's names of types ("BFloat16"), or those of C++ as its operators' arguments have them ("c10::BFloat16", "long int").
+// 0: it is none of them.
 int element_bytes(std::string_view dtype) {
   std::string name = plain(dtype);
   if (name.starts_with("c10")) name.erase(0, 3);
-  if (name.starts_with("float8") || name == "byte" || name == "char" || name == "bool" || name.ends_with("char")) return 1;
-  if (name == "half" || name == "bfloat16" || name.starts_with("short") || name == "uint16") return 2;
-  if (name.starts_with("long") || name == "double" || name == "uint64" || name == "complexfloat") return 8;
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  // Two numbers of four bits are one element of one byte.
+  if (name.starts_with("float8") || name.starts_with("float4") || name.starts_with("bits8") || name.ends_with("char")) return 1;
+  if (is_one_of({"byte", "bool", "int8", "uint8", "qint8", "quint8"})) return 1;
+  if (name.starts_with("short") || is_one_of({"half", "bfloat16", "float16", "int16", "uint16"})) return 2;
+  if (name.starts_with("long") || is_one_of({"double", "float64", "int64", "uint64", "complexfloat"})) return 8;
   if (name == "complexdouble") return 16;
-  return 4;
+  const bool is_four =
+      name.empty() || is_one_of({"float", "float32", "int", "int32", "uint32", "unsignedint", "qint32", "complexhalf"});
+  return is_four ? 4 : 0;
 }
 
 // Elements that a list of splits gives away, of all that it lists; -1: nothing is listed for so many ranks.
@@ -59,7 +67,9 @@ bool differ(std::string_view splits) {
 // Names as models/workloads §5.2 lists them, by substring; false: no communication ("wait", "init", "barrier" of no bytes).
 bool part_of(const CommCall& call, CommPart& part) {
   const std::string name = plain(call.name);
-  const int element = element_bytes(call.dtype);
+  const int known = element_bytes(call.dtype);
+  part.has_known_type = known > 0;
+  const int element = known > 0 ? known : 4;
   const std::int64_t in = std::max<std::int64_t>(0, call.in_elements) * element;
   const std::int64_t out = std::max<std::int64_t>(0, call.out_elements) * element;
   part.element_size = static_cast<std::uint8_t>(element);

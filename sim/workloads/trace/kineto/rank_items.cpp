@@ -189,6 +189,7 @@ class Builder {
     }
     part.comm = comm;
     const CommCall& call = events_.comms[comm];
+    if (!part.has_known_type) result_.odd_types.add(std::string{call.dtype});
     // Collectives of one kind and group in one kernel move their bytes together.
     for (CommPart& known : item.parts) {
       if (part.kind == OpKind::kCollective && known.kind == part.kind && known.collective == part.collective &&

@@ -21,6 +21,7 @@ struct CommPart {
   coll::Collective collective = coll::Collective::kAllReduce;
   std::int64_t bytes = 0;  // nccl-tests' size
   std::uint8_t element_size = 1;
+  bool has_known_type = true;   // else its elements are taken as 4 bytes each
   std::uint32_t comm = kNone;   // into RankEvents::comms; none where its size is not known
   std::uint32_t group = kNone;  // collectives: into the trace's groups, set by match.h
   std::int64_t peer = -1;       // messages: global rank
@@ -66,6 +67,7 @@ struct RankItems {
   std::int64_t end = 0;          // of the step: the last end on the GPU, or its annotation's where that is later
   // For findings.
   std::size_t lost_launches = 0;
+  OddValues odd_types = {};             // of calls' elements
   std::size_t unnamed_collectives = 0;  // kernels of communication of which nothing is known
   std::size_t whole_graphs = 0;         // launches of CUDA graphs of which the kernels are not told apart
 };
