@@ -380,6 +380,7 @@ CollectiveResult CollectiveRunner::run(const CollectiveCall& call, const RunOpti
   if (options.channels > 0 && (algorithm_name.empty() || !name.empty())) {
     settings.set("MIN_NCHANNELS", std::to_string(std::min(options.channels, 64)));
     settings.set("MAX_NCHANNELS", std::to_string(std::min(options.channels, 64)));
+    if (!settings.find("NVLS_NCHANNELS")) settings.set("NVLS_NCHANNELS", std::to_string(std::min(options.channels, 64)));
   }
   const nccl::View* seen = nccl::is_nccls(algorithm_name) ? view(settings) : nullptr;
   const MscclAlgorithm* custom = options.custom;

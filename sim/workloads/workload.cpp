@@ -17,6 +17,7 @@
 #include "sim/workloads/flow_reader.h"
 #include "sim/workloads/generated_flows.h"
 #include "sim/workloads/inference/inference_reader.h"
+#include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/pair_sizes_reader.h"
 #include "sim/workloads/replay/jitter_reader.h"
 #include "sim/workloads/traffic_patterns.h"
@@ -200,27 +201,39 @@ void check_alternatives(ParamReader& reader) {
   }
 }
 
+// A step then runs in the next wider format.
+void warn_of_units(ParamReader& workload, const TrainingSetup& setup, const GpuSpec* gpu) {
+  if (gpu == nullptr || !has_no_units(*gpu, setup.precision.compute)) return;
+  workload.warning_here(
+      fmt::format("{} has no units for {}: products run in {}", gpu->name, to_string(setup.precision.compute),
+                  to_string(runs_as(*gpu, setup.precision.compute))),
+      fmt::format("precision: {{compute: {}}} says the same", to_string(runs_as(*gpu, setup.precision.compute))));
+}
+
 }  // namespace
 
 Workload read_workload(const ConfigNode& node, const WorkloadContext& context, Diagnostics& diagnostics) {
   Workload workload;
   ParamReader reader{node, diagnostics};
   check_alternatives(reader);
+  const std::vector<DeviceId>& endpoints = context.topology.endpoints();
+  const GpuSpec* const gpu = endpoints.empty() ? nullptr : context.topology.gpu(endpoints.front());
   if (reader.has("model")) {
     workload.training = read_training(reader, context.topology.endpoints().size());
+    warn_of_units(reader, *workload.training, gpu);
     workload.jitter = read_jitter(reader);
     reader.finish();
     return workload;
   }
   if (reader.has("training_jobs")) {
     workload.training_jobs = read_training_jobs(reader, context.topology.endpoints().size());
+    for (const TrainingJob& job : workload.training_jobs) warn_of_units(reader, job.setup, gpu);
     reader.finish();
     return workload;
   }
   if (reader.has("inference")) {
     ParamReader inference = reader.map("inference");
-    workload.inference = read_inference(inference, context.topology.endpoints().size(),
-                                        context.topology.gpu(context.topology.endpoints().front()));
+    workload.inference = read_inference(inference, context.topology.endpoints().size(), gpu);
     reader.finish();
     return workload;
   }

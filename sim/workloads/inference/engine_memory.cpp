@@ -99,8 +99,8 @@ double state_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
 double weight_bytes_on_gpu(const InferenceSetup& setup, const EnginePlan& plan) {
   const ParallelPlan sharding = plan.model_plan();
   const double narrow = bytes_per_element(setup.precision.weights);
-  // Checkpoints in FP8, FP4 and integers leave embedding and head as they were.
-  const double ends = std::max(narrow, bytes_per_element(setup.precision.activations));
+  // Checkpoints in FP8, FP4 and integers leave embedding and head in 16 bits, whatever the activations are.
+  const double ends = std::max({narrow, bytes_per_element(Precision::kBf16), bytes_per_element(setup.precision.activations)});
   double most = 0;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const LayerRange range = stage_layers(setup.model.layers, plan.pipeline, stage);
