@@ -11,6 +11,7 @@
 
 #include "sim/apps/command.h"
 #include "sim/apps/output.h"
+#include "sim/apps/print_inference.h"
 #include "sim/apps/table.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/node.h"
@@ -173,6 +174,7 @@ int run_step(StepOptions& options) {
   report.print(heading_text(heading, scenario.cluster, options.common.verbose));
   report.print(fmt::format("step  {:.3f} ms, {:.1f} tokens/s a GPU\n", result.time().us() / 1e3,
                            static_cast<double>(result.new_tokens) / result.time().seconds() / result.gpus));
+  report.print(experts_text(setup, options.phase == "decode" && setup.decode ? *setup.decode : setup.plan, result.new_tokens));
   report.print(fmt::format(
       "# {}: {} x {} new tokens, context {}; {} GPUs, library {}; weights {:.1f} and cache {:.1f} of {:.0f} "
       "GB a GPU\n#\n",

@@ -10,6 +10,7 @@
 #include "sim/apps/table.h"
 #include "sim/core/printable.h"
 #include "sim/measured/validation_report.h"
+#include "sim/workloads/inference/layer_kernels.h"
 #include "sim/workloads/model/parameters.h"
 
 namespace weft::apps {
@@ -127,14 +128,28 @@ void print_service(const Report& report, const work::InferenceSetup& setup) {
   const std::string engines = setup.decode
                                   ? fmt::format("prefill: {}; decode: {}", plan_text(setup.plan), plan_text(*setup.decode))
                                   : plan_text(setup.plan);
-  report.print(fmt::format("# {}: {:.2f} B parameters, {} weights, {} cache; {}\n",
+  report.print(fmt::format("# {}: {:.2f} B parameters{}, {} weights, {} cache; {}\n",
                            setup.model.name.empty() ? "model" : setup.model.name, total / 1e9,
+                           setup.redundant_experts > 0 ? " with copies of experts" : "",
                            work::to_string(setup.precision.weights), work::to_string(setup.kv_cache.precision), engines));
   report.print(fmt::format("# {}; {} tokens a step, batch {}{}\n", requests_text(setup.requests), setup.scheduler.token_budget,
                            setup.scheduler.max_batch, setup.scheduler.chunked_prefill ? ", chunked prefill" : ""));
 }
 
 }  // namespace
+
+std::string experts_text(const work::InferenceSetup& setup, const work::EnginePlan& plan, std::int64_t tokens) {
+  const work::MixtureOfExperts& moe = setup.model.moe;
+  if (moe.experts == 0 || plan.expert == 1) return {};
+  const double mean = static_cast<double>(tokens * moe.experts_per_token) / plan.expert;
+  const double busiest = work::expert_load(setup, plan, moe, tokens).rows / mean;
+  std::string why = "expert_imbalance";
+  if (setup.expert_power_law > 0) why = fmt::format("expert_power_law {}", setup.expert_power_law);
+  why += setup.redundant_experts > 0 ? fmt::format(", balanced by {} redundant_experts", setup.redundant_experts)
+                                     : std::string{"; redundant_experts balances"};
+  return fmt::format("experts     the busiest of {} GPUs has {:.2f} times the mean in a step of {} tokens ({})\n", plan.expert,
+                     busiest, tokens, why);
+}
 
 void print_inference(const Report& report, const work::InferenceSetup& setup, const scenario::InferenceResult& result) {
   print_latencies(report, result);
@@ -151,6 +166,7 @@ void print_inference(const Report& report, const work::InferenceSetup& setup, co
   }
   print_memory(report, setup.decode ? "prefill" : "memory", result.memory.prefill, setup);
   if (setup.decode) print_memory(report, "decode", result.memory.decode, setup);
+  report.print(experts_text(setup, setup.plan, setup.scheduler.token_budget));
   print_engines(report, result);
   print_parts(report, result);
   report.print("#\n");

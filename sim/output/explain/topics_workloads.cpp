@@ -383,7 +383,9 @@ std::vector<Topic> workloads_topics() {
                     {"inference: kernels are fused as vLLM and TensorRT-LLM fuse them; quantizing activations costs "
                      "nothing",
                      "inference: requests are spread evenly over an engine's attention groups; routing over experts is "
-                     "uniform, or loads of experts follow a power law",
+                     "uniform, or loads of experts follow a power law; redundant_experts balance the loads of the step itself, "
+                     "where "
+                     "EPLB knows those of steps before",
                      "inference: a layer's routed experts are one call, as vLLM runs it; those of TensorRT-LLM and PyTorch "
                      "are a kernel for each part",
                      "inference: prompts of a step share one attention kernel of mean length; windows cut the mean "

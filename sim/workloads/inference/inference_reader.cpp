@@ -11,6 +11,7 @@
 #include "sim/collectives/libraries.h"
 #include "sim/core/config/nearest.h"
 #include "sim/core/config/quantity.h"
+#include "sim/core/whole_numbers.h"
 #include "sim/workloads/inference/request_source.h"
 #include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/model/model_reader.h"
@@ -62,7 +63,24 @@ void check_plan(ParamReader& reader, const TransformerModel& model, const Engine
     at("expert", fmt::format("{} does not divide a stage's {} GPUs (tensor x attention_data)", plan.expert, plan.stage_gpus()));
   }
   if (model.moe.experts % plan.expert != 0) {
-    at("expert", fmt::format("{} experts do not divide over {}", model.moe.experts, plan.expert));
+    at("expert", fmt::format("{} experts do not divide over {}", model.moe.experts, plan.expert),
+       fmt::format("redundant_experts: {} more make them divide",
+                   ceil_div(model.moe.experts, plan.expert) * plan.expert - model.moe.experts));
+  }
+}
+
+// The model's layers then have them beside the experts that its router knows.
+void read_redundant_experts(ParamReader& inference, InferenceSetup& out) {
+  if (!inference.has("redundant_experts")) return;
+  out.redundant_experts = inference.optional<std::int64_t>("redundant_experts", 0, between(0, 65'536));
+  if (inference.has("expert_imbalance"))
+    inference.error("redundant_experts", "stands beside 'expert_imbalance'", "the copies say how much the busiest GPU has");
+  if (out.model.layers > 0 && out.model.moe.experts == 0)
+    inference.error("redundant_experts", fmt::format("'{}' has no experts", out.model.name));
+  if (out.model.moe.experts == 0) return;
+  out.model.moe.experts += out.redundant_experts;
+  for (LayerShape& shape : out.model.shapes) {
+    if (shape.feed.moe.experts > 0) shape.feed.moe.experts += out.redundant_experts;
   }
 }
 
@@ -337,6 +355,7 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, con
   } else if (inference.node().is_map()) {
     inference.error_here("expected a model", "for example model: ../models/llama3_70b.yaml");
   }
+  read_redundant_experts(inference, out);
   read_plans(inference, out);
   out.library = read_library(inference);
   ParamReader precision = inference.map_or_empty("precision");

@@ -192,7 +192,7 @@ class LayerBuilder {
     const std::int64_t width = moe.latent > 0 ? moe.latent : model_.hidden;
     const std::int64_t inner = ceil_div(moe.expert_ffn, plan_.expert_tensor());
     const ExpertVisits load = expert_load(setup_, plan_, moe, tokens_.stage);
-    plain_gemm("router", tokens_.total(), moe.experts, model_.hidden);
+    plain_gemm("router", tokens_.total(), moe.experts - setup_.redundant_experts, model_.hidden);
     if (moe.latent > 0) gemm("to_latent", tokens_.total(), moe.latent, model_.hidden);
     if (setup_.library.calls_experts) {
       experts_in_one_call(moe, load, width, inner);
@@ -226,7 +226,8 @@ class LayerBuilder {
 
   // Grouped products over the experts here that any token visits.
   void experts_by_part(const MixtureOfExperts& moe, const ExpertVisits& load, std::int64_t width, std::int64_t inner) {
-    memory("choose_experts", static_cast<double>(tokens_.total() * moe.experts), 4);  // softmax and top k
+    memory("choose_experts", static_cast<double>(tokens_.total() * (moe.experts - setup_.redundant_experts)),
+           4);  // softmax and top k
     const auto rows = static_cast<std::int64_t>(std::ceil(load.rows));
     const std::int64_t groups = std::llround(load.experts);
     const std::int64_t each = ceil_div(rows, groups);
@@ -323,8 +324,11 @@ ExpertVisits expert_load(const InferenceSetup& setup, const EnginePlan& plan, co
                          std::int64_t tokens) {
   const auto number = static_cast<double>(tokens);
   const auto top_k = static_cast<double>(moe.experts_per_token);
-  if (setup.expert_power_law > 0) return heaviest_expert_load(number, top_k, moe.experts, plan.expert, setup.expert_power_law);
-  const double touched = experts_touched(static_cast<double>(moe.experts), top_k, number);
+  const std::int64_t experts = moe.experts - setup.redundant_experts;
+  if (setup.redundant_experts > 0)
+    return balanced_expert_load(number, top_k, experts, setup.redundant_experts, plan.expert, setup.expert_power_law);
+  if (setup.expert_power_law > 0) return heaviest_expert_load(number, top_k, experts, plan.expert, setup.expert_power_law);
+  const double touched = experts_touched(static_cast<double>(experts), top_k, number);
   return {.rows = number * top_k / plan.expert * setup.expert_imbalance, .experts = std::max(1.0, touched / plan.expert)};
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -100,6 +101,45 @@ ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t expe
       }
       if (load.rows > heaviest.rows) heaviest = load;
     }
+    mean.rows += heaviest.rows / kDraws;
+    mean.experts += heaviest.experts / kDraws;
+  }
+  mean.experts = std::max(1.0, std::min(mean.experts, mean.rows));
+  return mean;
+}
+
+// As DeepSeek's EPLB does for one group of experts: a copy more of the expert whose copies have most to do, one by one; then
+// the busiest copies first, each to the GPU with least to do that has a place left.
+ExpertVisits balanced_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t redundant, std::int64_t ranks,
+                                  double exponent) {
+  std::uint64_t state = 1;
+  ExpertVisits mean;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
+    std::vector<double> copies(visits.size(), 1.0);
+    for (std::int64_t i = 0; i < redundant; ++i) {
+      std::size_t busiest = 0;
+      for (std::size_t e = 1; e < visits.size(); ++e)
+        if (visits[e] / copies[e] > visits[busiest] / copies[busiest]) busiest = e;
+      copies[busiest] += 1.0;
+    }
+    std::vector<double> loads;
+    for (std::size_t e = 0; e < visits.size(); ++e)
+      loads.insert(loads.end(), static_cast<std::size_t>(copies[e]), visits[e] / copies[e]);
+    std::ranges::sort(loads, std::greater{});
+    const auto places = (experts + redundant) / ranks;
+    std::vector<ExpertVisits> gpus(static_cast<std::size_t>(ranks));
+    std::vector<std::int64_t> held(gpus.size(), 0);
+    for (const double load : loads) {
+      std::size_t least = gpus.size();
+      for (std::size_t g = 0; g < gpus.size(); ++g)
+        if (held[g] < places && (least == gpus.size() || gpus[g].rows < gpus[least].rows)) least = g;
+      if (least == gpus.size()) break;
+      gpus[least].rows += load;
+      gpus[least].experts += std::min(1.0, load);
+      ++held[least];
+    }
+    const ExpertVisits heaviest = std::ranges::max(gpus, {}, &ExpertVisits::rows);
     mean.rows += heaviest.rows / kDraws;
     mean.experts += heaviest.experts / kDraws;
   }

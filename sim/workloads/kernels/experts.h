@@ -23,6 +23,10 @@ struct ExpertVisits {
 [[nodiscard]] ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks,
                                                 double exponent);
 
+// The same, balanced: `redundant` copies of experts share what those with most visits draw, and every GPU holds as many.
+[[nodiscard]] ExpertVisits balanced_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t redundant,
+                                                std::int64_t ranks, double exponent);
+
 // `rate`: FLOP/s of the tensor cores' peak.
 [[nodiscard]] double experts_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCosts& costs, double rate, int sms);
 

@@ -43,6 +43,16 @@ TEST(InferenceReaderTest, ReadsEveryKey) {
   EXPECT_DOUBLE_EQ(setup.speculation.expected_tokens(), 1.75);
 }
 
+// Copies make experts divide: 8 and 4 over 6 GPUs.
+TEST(InferenceReaderTest, RedundantExpertsAreHeldBesideTheOthers) {
+  const std::string text =
+      "model: mixtral_8x7b, requests: {rate: 1 /s}, parallelism: {tensor: 1, attention_data: 6, expert: 6}";
+  EXPECT_THAT(errors_of(text), ElementsAre("workload.inference.parallelism.expert: 8 experts do not divide over 6"));
+  const Workload workload = read("inference: {" + text + ", redundant_experts: 4}\n", eight_hosts());
+  EXPECT_EQ(workload.inference->model.moe.experts, 12);
+  EXPECT_EQ(workload.inference->redundant_experts, 4);
+}
+
 // GUARANTEED_NO_EVICT is the default of TensorRT-LLM; vLLM and SGLang admit what fits now.
 TEST(InferenceReaderTest, AnEnginesLibrarySaysWhatStarts) {
   const auto preemption_of = [](const std::string& rest) {

@@ -130,5 +130,24 @@ TEST(ExpertsTest, FlopsAreThoseOfThreeMatrices) {
   EXPECT_EQ(to_string(kernel.kind), "experts");
 }
 
+// No GPU of a balanced layer has less than the mean, nor more than the busiest without copies; a copy of each expert leaves
+// less.
+TEST(ExpertsTest, CopiesBalanceTheLoads) {
+  constexpr double kTokens = 4096;
+  for (const std::int64_t ranks : {8, 32}) {
+    const double mean = kTokens * 8 / static_cast<double>(ranks);
+    const double unbalanced = heaviest_expert_load(kTokens, 8, 256, ranks, 1.01).rows;
+    const double few = balanced_expert_load(kTokens, 8, 256, 32, ranks, 1.01).rows;
+    const double many = balanced_expert_load(kTokens, 8, 256, 256, ranks, 1.01).rows;
+    EXPECT_GE(few, mean * (1 - 1e-9));
+    EXPECT_LT(few, unbalanced);
+    EXPECT_LT(many, 1.01 * mean);
+    EXPECT_LT(few, 1.1 * mean);
+  }
+  // One expert a GPU and no copies: as without.
+  EXPECT_DOUBLE_EQ(balanced_expert_load(kTokens, 8, 256, 0, 256, 1.01).rows,
+                   heaviest_expert_load(kTokens, 8, 256, 256, 1.01).rows);
+}
+
 }  // namespace
 }  // namespace weft::work
