@@ -369,7 +369,7 @@ std::vector<Topic> workloads_topics() {
                                "disaggregation: an engine, once chosen for a request, keeps it"},
                 .sources = {"models/workloads §6", "Zhong et al., 2024"},
                 .files = {"workloads/inference/cache_pieces.h", "workloads/inference/serving.h"}}},
-      {.names = {"inference", "serving", "continuous_batching"},
+      {.names = {"inference", "serving", "continuous_batching", "expert_power_law", "redundant_experts"},
        .text = {.title = "serving of requests: engines that batch continuously, caches of keys and values, prefill apart from "
                          "decoding",
                 .assumes =

@@ -163,7 +163,7 @@ struct InferenceSetup {
   KvCacheOptions kv_cache = {};
   Speculation speculation = {};
   ServiceTargets targets = {};
-  double expert_imbalance = 1;  // tokens of the most loaded rank's experts over the mean
+  double expert_imbalance = 1;         // tokens of the most loaded rank's experts over the mean
   std::int64_t redundant_experts = 0;  // of a layer's experts in `model`, copies that balance the loads
   double expert_power_law = 0;  // exponent of the experts' loads, in place of the imbalance (experts.h); 0: routing is uniform
 

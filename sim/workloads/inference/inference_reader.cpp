@@ -208,7 +208,9 @@ void read_requests(ParamReader& inference, InferenceSetup& out) {
   RequestSpec& spec = out.requests;
   const int ways = (requests.has("rate") ? 1 : 0) + (requests.has("concurrency") ? 1 : 0) + (requests.has("trace") ? 1 : 0);
   if (ways != 1 && requests.node().is_map()) {
-    requests.error_here("expected one of 'rate', 'concurrency' and 'trace'", "for example rate: 4 /s");
+    requests.error_here(fmt::format("expected one of 'rate', 'concurrency' and 'trace', and {}",
+                                    ways == 0 ? "none is given" : "more are given"),
+                        "for example rate: 4 /s");
   }
   if (requests.has("trace")) {
     spec.arrivals = Arrivals::kTrace;
@@ -362,6 +364,8 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, con
   out.precision.weights = read_weight_precision(precision, out.model, gpu);
   out.precision.activations = read_stored_precision(precision, "activations", Precision::kBf16);
   out.precision.dispatch = read_stored_precision(precision, "dispatch", out.precision.activations);
+  if (precision.has("dispatch") && out.model.layers > 0 && out.model.moe.experts == 0)
+    precision.error("dispatch", fmt::format("'{}' has no experts to send tokens to", out.model.name));
   precision.finish();
   read_cache(inference, gpu, out);
   read_requests(inference, out);
@@ -379,6 +383,10 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, con
   const bool states_imbalance = inference.has("expert_imbalance");
   out.expert_power_law =
       inference.optional<double>("expert_power_law", states_imbalance ? 0.0 : kUsualPowerLaw, between(0.0, 10.0));
+  for (const char* key : {"expert_power_law", "expert_imbalance"}) {
+    if (inference.has(key) && out.model.layers > 0 && out.model.moe.experts == 0)
+      inference.error(key, fmt::format("'{}' has no experts", out.model.name));
+  }
   if (out.expert_power_law > 0 && states_imbalance)
     inference.error("expert_power_law", "stands beside 'expert_imbalance'", "the law says how much the busiest GPU has");
   if (static_cast<std::size_t>(out.gpus()) > endpoints) {
