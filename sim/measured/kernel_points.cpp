@@ -65,6 +65,7 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
   for (const MeasuredPoint& point : log.points) {
     if (!record_set.empty() && point.record_set != record_set) continue;
     if (point.kind == "copy") kernels.copies.push_back(point);
+    if (point.kind == "launch") kernels.launches.push_back(point);
     const std::vector<work::Kernel> one = kernels_of(point);
     const bool shows_host = !point.graph && point.median_us < kLongerThanLaunch * point.host_us;
     if (one.size() != 1 || point.sustained || shows_host) continue;

@@ -45,7 +45,8 @@ struct KernelLog {
   std::vector<KernelRow> kernels = {};
   std::vector<double> gaps_us = {};
   std::vector<ClockRow> clocks = {};
-  std::vector<MeasuredPoint> copies = {};  // of a file of `weft measure`
+  std::vector<MeasuredPoint> copies = {};    // of a file of `weft measure`
+  std::vector<MeasuredPoint> launches = {};  // the same
 };
 
 // By its name, "x.jsonl", where it does not begin as the measurements of `weft measure` do.

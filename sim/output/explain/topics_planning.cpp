@@ -62,7 +62,9 @@ std::vector<Topic> planning_topics() {
                        "pause on, at the clock that those before leave; the point is their median.",
             .leaves_out = {"measured points: data that still lie in the L2 come from there no faster",
                            "measured points: copy engines of a GPU start at once, and their number is no limit; copies among "
-                           "all pairs at once are not predicted, nor are launches of empty kernels",
+                           "all pairs at once are not predicted",
+                           "measured points: launches of empty kernels cost the host one pace (gpu.launch.*), whatever else it "
+                           "does and from however many threads",
                            "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
                            "measured points: copies by thread blocks reach what collectives reach on a link, whatever their "
                            "number of blocks",
@@ -70,7 +72,7 @@ std::vector<Topic> planning_topics() {
                            "measured points: between two replays of a serving step the GPU does not rest"},
             .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
             .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "measured/kinds/overlap.cpp",
-                      "measured/kinds/serving_step.cpp", "network/host_memory.h"}}},
+                      "measured/kinds/serving_step.cpp", "workloads/kernels/launch_costs.h", "network/host_memory.h"}}},
       {.names = {"cost", "power", "prices"},
        .text = {.title = "what a cluster costs and draws, from its bill of materials and two books of figures",
                 .assumes =

@@ -3,6 +3,7 @@
 #include "sim/workloads/kernels/clock.h"
 #include "sim/workloads/kernels/contention.h"
 #include "sim/workloads/kernels/copy_costs.h"
+#include "sim/workloads/kernels/launch_costs.h"
 
 namespace weft::work {
 namespace {
@@ -301,9 +302,9 @@ ParamGroups kernel_param_groups() {
           &int8_costs,           &weight_only_costs,   &weight_only_expert_costs,
           &fp4_expert_costs,     &prefill_costs,       &decode_costs,
           &latent_prefill_costs, &latent_decode_costs, &memory_costs,
-          &optimizer_costs,      &stream_costs,        &contention_costs,
-          &copy_costs,           &power_costs,         &power_limit,
-          &power_spread};
+          &optimizer_costs,      &stream_costs,        &launch_costs,
+          &contention_costs,     &copy_costs,          &power_costs,
+          &power_limit,          &power_spread};
 }
 
 }  // namespace weft::work
