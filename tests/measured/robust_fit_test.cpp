@@ -106,6 +106,27 @@ TEST(RobustFitTest, StopsAtTheEndOfTheRangeAndSaysSo) {
   EXPECT_NEAR(below.unknowns[1].value, 2, 2e-4);
 }
 
+// Fits end where a step gains little, so that a value may stop short of the end that it would go to.
+TEST(RobustFitTest, AThousandthShortOfTheEndIsTheEnd) {
+  const Line line{{10, 1'000, 100'000}};
+  const auto at_max = [&](double share) {
+    return fit_robustly({{.start = 30, .min = 0, .max = 1e6}, {.start = 1, .min = 0.5, .max = Line::kB / share}},
+                        line.residuals())
+        .unknowns[1]
+        .at_max;
+  };
+  EXPECT_TRUE(at_max(0.999));
+  EXPECT_FALSE(at_max(0.99));
+  const auto at_min = [&](double share) {
+    return fit_robustly({{.start = 30, .min = 0, .max = 1e6}, {.start = 5, .min = Line::kB * share, .max = 10}},
+                        line.residuals())
+        .unknowns[1]
+        .at_min;
+  };
+  EXPECT_TRUE(at_min(0.999));
+  EXPECT_FALSE(at_min(0.99));
+}
+
 TEST(RobustFitTest, AnUnknownThatIsBestAbsentBecomesZeroAndIsDetermined) {
   // Without a constant term: t(s) = s / b.
   const std::array sizes{10.0, 1'000.0, 100'000.0};
