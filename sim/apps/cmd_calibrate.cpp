@@ -349,7 +349,7 @@ int run_calibrate_products(const CalibrateOptions& options, const Outputs& outpu
   if (is_standard_output(options.output) && is_standard_output(options.products))
     throw ConfigError("--products: standard output has the profile");
   const measured::MeasurementSet set = read_logs(options.logs, options.common);
-  const KernelStart start = start_of(options, to_overrides(options.common));
+  const KernelStart start = start_of(options, to_overrides(options.common), &set);
   auto table = std::make_shared<ProductTable>();
   table->rows = measured::products_of(set.points, start.profile, options.train);
   if (table->rows.empty()) throw ConfigError("no products in these logs: expected records of kind 'gemm'");

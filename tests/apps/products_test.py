@@ -59,6 +59,15 @@ class Products(unittest.TestCase):
         self.assertIn("measured %", printed)
         self.assertNotIn("measured", plain)
 
+    def test_products_of_another_gpu_are_told_of(self):
+        header = {"weft_measurements": 1, "kind": "header", "tool": "test", "machine": {"gpus": [{"index": 0, "name": "NVIDIA H200"}]}}
+        records = [header, {"id": "one", **SHAPE, "median_us": 11}, {"kind": "end", "reason": "finished"}]
+        self.write("records.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+        done = self.run_weft("calibrate", "records.jsonl", "--cluster", "dgx_h100", "--profile", "bare.yaml", "--products", "own.csv",
+                             "-o", "own.yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: measured on NVIDIA H200, but the GPUs of cluster '.*' are ")
+
     def test_wrong_rows_are_located(self):
         self.write("own.csv", "m,n,k,type,time_us\n64,4096,4096,bf16,12\n64,4096,4096,bf16,13\n1,2,3,bf16,-4\n1,2,3,bf61,4\n")
         self.write("own.yaml", "kind: profile\nname: own\nproducts: [own.csv]\n")
