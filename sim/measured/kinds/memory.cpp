@@ -1,8 +1,13 @@
 // Memory-bound kernels, alone: copies, elementwise kernels, norms, softmax, strided ones, scatters.
+//
+// Model: norms of `weft measure` keep a row in shared memory and go at the speed of memory, where PyTorch's take a time for
+// each element. Its softmax is one of written scores (gpu.memory.scores_softmax_ps), not a pass over logits.
+#include <algorithm>
 #include <utility>
 
 #include "sim/measured/kinds/kernel_models.h"
 #include "sim/measured/kinds/kinds.h"
+#include "sim/measured/readers/json_record.h"
 
 namespace weft::measured {
 namespace {
@@ -11,17 +16,27 @@ using work::Kernel;
 using work::KernelKind;
 using work::StridedKind;
 
+void read_memory(const detail::JsonRecord& record, MeasuredPoint& measured) {
+  measured.hand_written = record.text("library").empty();
+}
+
 std::optional<std::vector<Kernel>> memory_kernels(const MeasuredPoint& measured, work::Precision /*precision*/) {
   if (measured.bytes <= Bytes{}) return std::nullopt;
   const std::string& op = measured.what;
   const auto of = [&](KernelKind kind) {
-    const double elements = kind == KernelKind::kNormForward ? static_cast<double>(measured.elements) : 0;
+    const bool by_element = kind == KernelKind::kNormForward || kind == KernelKind::kStrided;
+    const double elements = by_element ? static_cast<double>(measured.elements) : 0;
     Kernel kernel = detail::kernel_of_bytes(kind, static_cast<double>(measured.bytes.count()), elements);
     kernel.repeated = op != "write";  // writes alone leave for HBM
     return std::vector{kernel};
   };
-  if (op == "rmsnorm") return of(KernelKind::kNormForward);
-  if (op == "softmax") return of(KernelKind::kSoftmaxLoss);
+  const auto scores_softmax = [&] {
+    std::vector<Kernel> kernels = of(KernelKind::kStrided);
+    kernels.front().strided = StridedKind::kScoresSoftmax;
+    return kernels;
+  };
+  if (op == "rmsnorm") return of(measured.hand_written ? KernelKind::kElementwise : KernelKind::kNormForward);
+  if (op == "softmax") return measured.hand_written ? scores_softmax() : of(KernelKind::kSoftmaxLoss);
   if (op == "memset") return of(KernelKind::kMemset);
   if (op == "copy" || op == "copy_engine") return of(KernelKind::kCopy);
   if (op == "read" || op == "write" || op == "add" || op == "silu") return of(KernelKind::kElementwise);
@@ -37,8 +52,19 @@ std::vector<FitPart> memory_fits(const FitData& data) {
   const auto strided = [](StridedKind wanted) {
     return [wanted](const Kernel& kernel) { return kernel.kind == KernelKind::kStrided && kernel.strided == wanted; };
   };
-  fit({"gpu.memory.contiguous_efficiency", "gpu.memory.fixed"},
-      [](const Kernel& kernel) { return kernel.kind == KernelKind::kElementwise || kernel.kind == KernelKind::kCopy; });
+  const auto contiguous = [](const Kernel& kernel) {
+    return kernel.kind == KernelKind::kElementwise || kernel.kind == KernelKind::kCopy;
+  };
+  // Calls that find their data in the L2 say how much it holds. Else norms do.
+  const bool says_l2 = std::ranges::any_of(data.logs, [&](const KernelLog& log) {
+    return std::ranges::any_of(log.kernels,
+                               [&](const KernelRow& row) { return contiguous(row.kernel) && row.kernel.repeated; });
+  });
+  const auto with_l2 = [](std::vector<std::string> keys, bool wanted) {
+    if (wanted) keys.emplace_back("gpu.memory.l2_share");
+    return keys;
+  };
+  fit(with_l2({"gpu.memory.contiguous_efficiency", "gpu.memory.fixed"}, says_l2), contiguous);
   fit({"gpu.memory.softmax_efficiency"}, kind(KernelKind::kSoftmaxLoss));
   fit({"gpu.memory.gather_efficiency"}, kind(KernelKind::kEmbeddingForward));
   fit({"gpu.memory.fill_efficiency", "gpu.memory.fill_ps"}, kind(KernelKind::kMemset));
@@ -47,7 +73,7 @@ std::vector<FitPart> memory_fits(const FitData& data) {
   fit({"gpu.memory.strided_copy_ps"}, strided(StridedKind::kCopy));
   fit({"gpu.memory.strided_stack_ps"}, strided(StridedKind::kStack));
   fit({"gpu.memory.attention_ends_ps"}, strided(StridedKind::kAttentionEnds));
-  fit({"gpu.memory.norm_forward_ps", "gpu.memory.l2_share"}, kind(KernelKind::kNormForward));
+  fit(with_l2({"gpu.memory.norm_forward_ps"}, !says_l2), kind(KernelKind::kNormForward));
   fit({"gpu.memory.norm_backward_ps"}, kind(KernelKind::kNormBackward));
   fit({"gpu.memory.norm_weight_gradient_ps"}, kind(KernelKind::kNormWeightGradient));
   fit({"gpu.memory.embedding_backward_ps"}, kind(KernelKind::kEmbeddingBackward));
@@ -57,6 +83,6 @@ std::vector<FitPart> memory_fits(const FitData& data) {
 }  // namespace
 
 const PointKind memory_kind{
-    .name = "memory", .predict = detail::predict_kernels, .kernels = memory_kernels, .fits = memory_fits};
+    .name = "memory", .read = read_memory, .predict = detail::predict_kernels, .kernels = memory_kernels, .fits = memory_fits};
 
 }  // namespace weft::measured

@@ -73,6 +73,7 @@ struct MeasuredPoint {
   std::int64_t k = 0;  // gemm; attention: width of a head; memory: columns
   std::int64_t batch = 1;
   std::int64_t elements = 0;  // memory: of the output
+  bool hand_written = false;  // memory: by a kernel of `weft measure`, where frameworks have one of their own
   std::int64_t count = 1;     // graph: nodes; launch: threads
   bool causal = false;
   bool backward = false;         // attention: forward and backward together

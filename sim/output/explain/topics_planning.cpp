@@ -65,14 +65,17 @@ std::vector<Topic> planning_topics() {
                            "all pairs at once are not predicted",
                            "measured points: launches of empty kernels cost the host one pace (gpu.launch.*), whatever else it "
                            "does and from however many threads",
+                           "measured points: norms and softmax of weft measure are its own kernels: the one goes at the speed "
+                           "of memory, the other as one of written scores",
                            "host memory: its pattern and the caches do not matter; buffers of NCCL's kernels do not load it",
                            "measured points: copies by thread blocks reach what collectives reach on a link, whatever their "
                            "number of blocks",
                            "measured points: attention of single kernels is two GEMMs and a softmax, one after the other",
                            "measured points: between two replays of a serving step the GPU does not rest"},
             .sources = {"models/training_steps §2, §3, §6", "models/nccl_calibration"},
-            .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "measured/kinds/overlap.cpp",
-                      "measured/kinds/serving_step.cpp", "workloads/kernels/launch_costs.h", "network/host_memory.h"}}},
+            .files = {"measured/point_kind.h", "measured/kinds/copy.cpp", "measured/kinds/memory.cpp",
+                      "measured/kinds/overlap.cpp", "measured/kinds/serving_step.cpp", "workloads/kernels/launch_costs.h",
+                      "network/host_memory.h"}}},
       {.names = {"cost", "power", "prices"},
        .text = {.title = "what a cluster costs and draws, from its bill of materials and two books of figures",
                 .assumes =

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "tests/measured/kinds/kind_support.h"
 
 namespace weft::measured {
@@ -30,8 +34,19 @@ TEST(MemoryKindTest, TakesAKernelsBytesAndTheGapBeforeIt) {
   EXPECT_NEAR(*predicted(record).predicted_us, alone + times.gap().us(), 1e-6);
   record.what = "rmsnorm";
   record.elements = 1 << 26;
+  EXPECT_FALSE(record.hand_written) << "a framework's";
   const double norm = times.alone({.kind = work::KernelKind::kNormForward, .elements = 1 << 26, .bytes = 1 << 28}).us();
   EXPECT_NEAR(*predicted(record).predicted_us, norm + times.gap().us(), 1e-6);
+  record.hand_written = true;
+  EXPECT_NEAR(*predicted(record).predicted_us, alone + times.gap().us(), 1e-6) << "at the speed of a copy";
+  record.what = "softmax";
+  const double softmax = times
+                             .alone({.kind = work::KernelKind::kStrided,
+                                     .strided = work::StridedKind::kScoresSoftmax,
+                                     .elements = 1 << 26,
+                                     .bytes = 1 << 28})
+                             .us();
+  EXPECT_NEAR(*predicted(record).predicted_us, softmax + times.gap().us(), 1e-6);
   record.bytes = Bytes{};
   EXPECT_EQ(predicted(record).not_modelled, "the record does not say how large it is");
 }
@@ -51,6 +66,23 @@ TEST(MemoryKindTest, EveryKernelIsFittedToInOnePart) {
     samples += part.samples.size();
   }
   EXPECT_EQ(samples, log.kernels.size());
+}
+
+// Either calls that find their data in the L2, or norms, say how much of it holds them.
+TEST(MemoryKindTest, TheL2sShareIsFittedInOnePart) {
+  const auto parts_with_l2 = [](bool repeated) {
+    KernelLog log = kernel_log();
+    log.kernels.push_back(
+        {.kernel = {.kind = work::KernelKind::kCopy, .repeated = repeated, .elements = 1e6, .bytes = 1e7}, .us = 10.0});
+    log.kernels.push_back({.kernel = {.kind = work::KernelKind::kNormForward, .elements = 1e6, .bytes = 1e7}, .us = 10.0});
+    std::vector<std::string> first_keys;
+    for (const FitPart& part : fits_of("memory", {log}, four_gpus().profile)) {
+      if (std::ranges::find(part.keys, "gpu.memory.l2_share") != part.keys.end()) first_keys.push_back(part.keys.front());
+    }
+    return first_keys;
+  };
+  EXPECT_EQ(parts_with_l2(true), std::vector<std::string>{"gpu.memory.contiguous_efficiency"});
+  EXPECT_EQ(parts_with_l2(false), std::vector<std::string>{"gpu.memory.norm_forward_ps"});
 }
 
 }  // namespace
