@@ -2,7 +2,8 @@
 //
 // Model: a copy takes its start (gpu.copy), and its bytes over the links between its ends and the memory of its host, which
 // copies at the same time share; reads load the way back with their requests; copy engines fill an NVLink better than
-// collectives do (gpu.contention.collective_links).
+// collectives do (gpu.contention.collective_links), and not quite a PCIe link. Those that start together are waited for
+// together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,12 +57,13 @@ std::optional<DeviceId> end_of(const net::Machine& machine, int number, int othe
   return exists(other) ? machine.router.host_memory(gpus[static_cast<std::size_t>(other)]) : std::nullopt;
 }
 
-// By copy engine: NVLinks carry more than thread blocks get through them.
-void relieve_nvlinks(const net::Machine& machine, double factor, net::Footprint& footprint) {
+// By copy engine: NVLinks carry more than thread blocks get through them, PCIe links less than they could.
+void load_as_engines(const net::Machine& machine, double nvlink, double pcie, net::Footprint& footprint) {
   for (Usage& usage : footprint.usages) {
     if (usage.resource.index() >= machine.topology.link_count()) continue;
     const net::LinkSpec& spec = machine.topology.spec(LinkId{static_cast<std::uint32_t>(usage.resource.index())});
-    if (spec.type.starts_with("nvlink")) usage.usage /= factor;
+    if (spec.type.starts_with("nvlink")) usage.usage /= nvlink;
+    if (spec.type.starts_with("pcie")) usage.usage /= pcie;
   }
 }
 
@@ -100,7 +102,8 @@ CopyAnswer time_of_copy(const net::Cluster& cluster, const Profile& profile, con
   net::Machine machine{cluster.topology, cluster.routing, options.seed, options.shuffle_ties};
   net::HostMemory memory{machine.fabric, profile.get(net::host_memory_params)};
   LastDelivery last{machine.simulator};
-  const double factor = is_by_engine(point) ? profile.get(work::contention_costs).collective_links : 1.0;
+  const work::CopyCosts& costs = profile.get(work::copy_costs);
+  const double nvlink = profile.get(work::contention_costs).collective_links;
   const bool loads = point.what == "sm_read";
   Duration way_back;
   try {
@@ -112,7 +115,7 @@ CopyAnswer time_of_copy(const net::Cluster& cluster, const Profile& profile, con
       // The GPU's engine reads host memory, and its requests load the way there.
       net::Footprint footprint = machine.router.route(*source, *destination, {}, loads || from == kHostMemory);
       way_back = std::max(way_back, machine.router.route(*destination, *source, {}).latency_of(Bytes{}));
-      relieve_nvlinks(machine, factor, footprint);
+      if (is_by_engine(point)) load_as_engines(machine, nvlink, costs.pcie_share, footprint);
       if (from == kHostMemory) memory.load(*source, net::HostMemory::Way::kRead, footprint);
       if (to == kHostMemory) memory.load(*destination, net::HostMemory::Way::kWrite, footprint);
       net::Transfer transfer;
@@ -124,7 +127,8 @@ CopyAnswer time_of_copy(const net::Cluster& cluster, const Profile& profile, con
     return {.why_not = error.diagnostics().front().message};
   }
   machine.simulator.run();
-  const Duration beyond = beyond_the_way(point, profile.get(work::copy_costs), loads ? 2 * way_back : way_back);
+  Duration beyond = beyond_the_way(point, costs, loads ? 2 * way_back : way_back);
+  if (point.transfers.size() > 1) beyond += costs.join;
   return {.us = std::max((last.at() - Time{} + beyond).us(), point.host_us)};
 }
 
@@ -206,7 +210,7 @@ std::vector<FitPart> copy_fits(const FitData& data) {
   if (data.cluster == nullptr || std::ranges::none_of(data.logs, has_copies)) return {};
   const net::Cluster& cluster = *data.cluster;
   FitPart part{.id = "copies",
-               .keys = {"gpu.copy.engine_start", "gpu.contention.collective_links"},
+               .keys = {"gpu.copy.engine_start", "gpu.copy.join", "gpu.copy.pcie_share", "gpu.contention.collective_links"},
                .samples = {},
                .starts = host_memory_starts(data.logs)};
   for (const auto& [key, start] : part.starts) part.keys.push_back(key);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/measured/fit/calibrate.h"
+#include "sim/workloads/kernels/copy_costs.h"
 #include "tests/measured/kinds/kind_support.h"
 
 namespace weft::measured {
@@ -13,9 +14,10 @@ TEST(CopyKindTest, SharesAnOutboundNvlinkAmongCopies) {
   // Three copies out of one GPU take three times as long as one; two to different GPUs from different ones as long as one.
   const std::int64_t bytes = 256 << 20;
   const double fixed = *predicted(copy({{0, 1}}, 1)).predicted_us;
+  const double join = four_gpus().profile.get(work::copy_costs).join.us();
   const double one = *predicted(copy({{0, 1}}, bytes)).predicted_us - fixed;
-  const double outcast = *predicted(copy({{0, 1}, {0, 2}, {0, 3}}, bytes)).predicted_us - fixed;
-  const double disjoint = *predicted(copy({{0, 1}, {2, 3}}, bytes)).predicted_us - fixed;
+  const double outcast = *predicted(copy({{0, 1}, {0, 2}, {0, 3}}, bytes)).predicted_us - fixed - join;
+  const double disjoint = *predicted(copy({{0, 1}, {2, 3}}, bytes)).predicted_us - fixed - join;
   EXPECT_NEAR(outcast / one, 3, 0.01);
   EXPECT_NEAR(disjoint / one, 1, 1e-6);
 }
@@ -41,16 +43,25 @@ TEST(CopyKindTest, CopiesShareTheMemoryOfTheirHost) {
 
 // Requests of the one go the way of the other's data: PCIe, 24 bytes in 512 (models/network §1.4); an NVLink, 16 in 128.
 TEST(CopyKindTest, ReadsLoadTheWayOfCopiesAgainstThem) {
-  const auto us = [](std::vector<std::pair<int, int>> transfers, const char* by) {
+  const net::Cluster cluster = four_gpus("gpu.copy.join: {value: 0 us, source: assumed}");
+  const auto us = [&](std::vector<std::pair<int, int>> transfers, const char* by) {
     MeasuredPoint point = copy(std::move(transfers), 1 << 30);
     point.what = by;
-    return *predicted(point).predicted_us;
+    return *predicted(point, cluster).predicted_us;
   };
   EXPECT_NEAR(us({{0, 1}, {1, 0}}, "sm_read") / us({{0, 1}}, "sm_read"), 1 + 16.0 / 128, 0.002);
   EXPECT_NEAR(us({{0, 1}, {1, 0}}, "sm") / us({{0, 1}}, "sm"), 1, 1e-6);
   const double both = us({{kHostMemory, 0}, {0, kHostMemory}}, "copy_engine") / us({{0, kHostMemory}}, "copy_engine");
   EXPECT_GT(both, 1.03);
   EXPECT_LT(both, 1.06);
+}
+
+TEST(CopyKindTest, EnginesReachAShareOfAPcieLink) {
+  const auto us = [](const char* share) {
+    const net::Cluster cluster = four_gpus("gpu.copy.pcie_share: {value: " + std::string{share} + ", source: assumed}");
+    return *predicted(copy({{0, kHostMemory}}, 1 << 30), cluster).predicted_us;
+  };
+  EXPECT_NEAR(us("0.8") / us("1.0"), 1 / 0.8, 1e-3);
 }
 
 TEST(CopyKindTest, SaysWhatItDoesNotKnow) {
