@@ -2,7 +2,6 @@
 //
 // Model: norms of `weft measure` keep a row in shared memory and go at the speed of memory, where PyTorch's take a time for
 // each element. Its softmax is one of written scores (gpu.memory.scores_softmax_ps), not a pass over logits.
-#include <algorithm>
 #include <utility>
 
 #include "sim/measured/kinds/kernel_models.h"
@@ -55,16 +54,7 @@ std::vector<FitPart> memory_fits(const FitData& data) {
   const auto contiguous = [](const Kernel& kernel) {
     return kernel.kind == KernelKind::kElementwise || kernel.kind == KernelKind::kCopy;
   };
-  // Calls that find their data in the L2 say how much it holds. Else norms do.
-  const bool says_l2 = std::ranges::any_of(data.logs, [&](const KernelLog& log) {
-    return std::ranges::any_of(log.kernels,
-                               [&](const KernelRow& row) { return contiguous(row.kernel) && row.kernel.repeated; });
-  });
-  const auto with_l2 = [](std::vector<std::string> keys, bool wanted) {
-    if (wanted) keys.emplace_back("gpu.memory.l2_share");
-    return keys;
-  };
-  fit(with_l2({"gpu.memory.contiguous_efficiency", "gpu.memory.fixed"}, says_l2), contiguous);
+  fit({"gpu.memory.contiguous_efficiency", "gpu.memory.fixed"}, contiguous);
   fit({"gpu.memory.softmax_efficiency"}, kind(KernelKind::kSoftmaxLoss));
   fit({"gpu.memory.gather_efficiency"}, kind(KernelKind::kEmbeddingForward));
   fit({"gpu.memory.fill_efficiency", "gpu.memory.fill_ps"}, kind(KernelKind::kMemset));
@@ -73,7 +63,7 @@ std::vector<FitPart> memory_fits(const FitData& data) {
   fit({"gpu.memory.strided_copy_ps"}, strided(StridedKind::kCopy));
   fit({"gpu.memory.strided_stack_ps"}, strided(StridedKind::kStack));
   fit({"gpu.memory.attention_ends_ps"}, strided(StridedKind::kAttentionEnds));
-  fit(with_l2({"gpu.memory.norm_forward_ps"}, !says_l2), kind(KernelKind::kNormForward));
+  fit({"gpu.memory.norm_forward_ps", "gpu.memory.l2_share"}, kind(KernelKind::kNormForward));
   fit({"gpu.memory.norm_backward_ps"}, kind(KernelKind::kNormBackward));
   fit({"gpu.memory.norm_weight_gradient_ps"}, kind(KernelKind::kNormWeightGradient));
   fit({"gpu.memory.embedding_backward_ps"}, kind(KernelKind::kEmbeddingBackward));

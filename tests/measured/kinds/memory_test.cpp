@@ -1,10 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "tests/measured/kinds/kind_support.h"
 
 namespace weft::measured {
@@ -66,23 +62,6 @@ TEST(MemoryKindTest, EveryKernelIsFittedToInOnePart) {
     samples += part.samples.size();
   }
   EXPECT_EQ(samples, log.kernels.size());
-}
-
-// Either calls that find their data in the L2, or norms, say how much of it holds them.
-TEST(MemoryKindTest, TheL2sShareIsFittedInOnePart) {
-  const auto parts_with_l2 = [](bool repeated) {
-    KernelLog log = kernel_log();
-    log.kernels.push_back(
-        {.kernel = {.kind = work::KernelKind::kCopy, .repeated = repeated, .elements = 1e6, .bytes = 1e7}, .us = 10.0});
-    log.kernels.push_back({.kernel = {.kind = work::KernelKind::kNormForward, .elements = 1e6, .bytes = 1e7}, .us = 10.0});
-    std::vector<std::string> first_keys;
-    for (const FitPart& part : fits_of("memory", {log}, four_gpus().profile)) {
-      if (std::ranges::find(part.keys, "gpu.memory.l2_share") != part.keys.end()) first_keys.push_back(part.keys.front());
-    }
-    return first_keys;
-  };
-  EXPECT_EQ(parts_with_l2(true), std::vector<std::string>{"gpu.memory.contiguous_efficiency"});
-  EXPECT_EQ(parts_with_l2(false), std::vector<std::string>{"gpu.memory.norm_forward_ps"});
 }
 
 }  // namespace
