@@ -103,6 +103,8 @@ MEGASCALE_WINDOW = {"windows": [512]}
 # FlashAttention-2 is one of MegaScale's own operators, a row of the ablation of its own that comes after these; of
 # Megatron-LM the default is its fused softmax between two products.
 MEGATRON_ATTENTION = {"flash_attention": False}
+# Megatron-LM of January 2023, which both systems are built on, has its own modules by default (`local`, until April 2024).
+MEGASCALE_OPERATORS = {"transformer_impl": "local"}
 
 
 def megascale():
@@ -115,7 +117,7 @@ def megascale():
         sections = dict(MEGATRON_ATTENTION)
         if system == "MegaScale":
             plan.update(MEGASCALE_OVERLAP, overlap_tensor=True)
-            sections = {"model": {**MEGASCALE_BLOCK, **MEGASCALE_WINDOW}}
+            sections = {"model": {**MEGASCALE_BLOCK, **MEGASCALE_WINDOW}, **MEGASCALE_OPERATORS}
         yield Row("9.4", f"{system} {gpus}", base, "seconds", seconds,
                   step(nodes(gpus), parallelism=plan, batch={"global": batch}, **sections))
     large = gpt(105, 20480, 160)
@@ -125,7 +127,7 @@ def megascale():
         if system == "MegaScale":
             plan.update(MEGASCALE_OVERLAP, overlap_tensor=True)
             model.update(MEGASCALE_BLOCK, **MEGASCALE_WINDOW)
-            attention = {}
+            attention = MEGASCALE_OPERATORS
         yield Row("9.4", f"{system} 530B on 2240", base, "mfu", mfu,
                   step(nodes(2240), model=model, parallelism=plan, batch={"global": 2240}, **attention), formula="72")
     block, window = MEGASCALE_BLOCK, {**MEGASCALE_BLOCK, **MEGASCALE_WINDOW}

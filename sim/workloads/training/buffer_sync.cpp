@@ -29,6 +29,7 @@ class BufferSync final : public GradientSync {
 
   void begin_step(StepEmitter& emit) override {
     if (gathers_ahead()) gather_next(emit, true);
+    if (emit.traits().megatron_modules) zero_buffers(emit);
   }
 
   void before_forward(StepEmitter& emit, std::int64_t unit, int chunk) override {
@@ -128,6 +129,16 @@ class BufferSync final : public GradientSync {
       if (cut && bucket.parameters >= limit) close();
     }
     close();
+  }
+
+  void zero_buffers(StepEmitter& emit) const {
+    std::int64_t elements = 0;
+    for (const Bucket& bucket : buckets_) elements += bucket.parameters;
+    if (elements == 0) return;
+    const auto zeros = static_cast<double>(elements);
+    emit.kernel(
+        {.kind = KernelKind::kMemset, .elements = zeros, .bytes = bytes_per_element(setup_.precision.gradients) * zeros},
+        "zero gradient buffer");
   }
 
   Bucket* find(std::int64_t layer, TensorKind kind) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/workloads/training/megatron_modules.h"
+
 namespace weft::work {
 namespace {
 
@@ -156,10 +158,13 @@ std::int64_t saved_scores(const StepEmitter& emit) {
 }
 
 void attention_forward(StepEmitter& emit, std::int64_t layer) {
+  layout_of_qkv(emit);
   attention(emit, attention_kernel(emit, KernelKind::kAttentionForward, layer));
+  layout_of_context(emit);
 }
 
 void attention_backward(StepEmitter& emit, std::int64_t layer) {
+  gradient_layout_of_context(emit);
   attention(emit, attention_kernel(emit, KernelKind::kAttentionBackward, layer));
 }
 

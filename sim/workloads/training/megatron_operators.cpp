@@ -11,6 +11,7 @@
 #include "sim/workloads/training/megatron_attention.h"
 #include "sim/workloads/training/megatron_experts.h"
 #include "sim/workloads/training/megatron_linear.h"
+#include "sim/workloads/training/megatron_modules.h"
 #include "sim/workloads/training/optimizer_bytes.h"
 
 namespace weft::work {
@@ -55,6 +56,14 @@ std::string Megatron::refusal(const TrainingSetup& setup) const {
     return "the tokens of a microbatch do not divide by the tensor-parallel ranks";
   }
   if (!setup.flash_attention && plan.context > 1) return "context parallelism needs flash_attention";
+  if (setup.transformer_impl == TransformerImpl::kLocal && setup.flash_attention) {
+    const TransformerModel& model = setup.model;
+    if (plan.context > 1) return "context parallelism needs transformer_impl: transformer_engine";
+    if (bytes_per_element(setup.precision.compute) < 2) return "fp8 needs transformer_impl: transformer_engine";
+    if (model.moe.experts > 0 || model.attention == AttentionKind::kLatent || model.kv_heads != model.heads) {
+      return "transformer_impl: local with flash attention is for dense layers whose heads have keys and values each";
+    }
+  }
   if (setup.model.parallel_block && setup.model.moe.experts > 0) return "a parallel block has no operators for experts";
   if (plan.context > 1 && plan.context_kind == ContextKind::kUlysses && (setup.model.heads / plan.tensor) % plan.context != 0) {
     return "the heads of a tensor rank do not divide by the context-parallel ranks, as ulysses needs";
@@ -139,21 +148,6 @@ LatentLinears latent_linears(const StepEmitter& emit) {
   return {.down = shared, .query_up = query, .kv_up = kv};
 }
 
-// Before FlashAttention and Transformer Engine no product has an epilogue: QKV's bias is a kernel, and each bias's gradient.
-bool has_bias_kernels(const StepEmitter& emit) {
-  return !emit.setup().flash_attention && emit.setup().model.linear_bias && emit.setup().lora.rank == 0;
-}
-
-void bias_gradients(StepEmitter& emit) {
-  if (!has_bias_kernels(emit)) return;
-  const RankShapes& s = emit.shapes();
-  const std::pair<std::int64_t, std::string_view> summed[] = {{s.norm_tokens * s.hidden, "bias gradient of down"},
-                                                              {s.tokens * s.ffn, "bias gradient of up"},
-                                                              {s.norm_tokens * s.hidden, "bias gradient of proj"},
-                                                              {s.tokens * s.qkv_width, "bias gradient of qkv"}};
-  for (const auto& [elements, name] : summed) elementwise(emit, s.width * static_cast<double>(elements), name);
-}
-
 void qkv_forward(StepEmitter& emit) {
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
@@ -166,12 +160,7 @@ void qkv_forward(StepEmitter& emit) {
     linear_forward(emit, linears.kv_up);
   } else {
     linear_forward(emit, qkv(emit));
-    if (has_bias_kernels(emit)) {
-      emit.kernel({.kind = KernelKind::kStrided,
-                   .strided = StridedKind::kForward,
-                   .elements = static_cast<double>(s.tokens * s.qkv_width)},
-                  "bias of QKV");
-    }
+    bias_of_qkv(emit);
   }
   if (model.qk_norm)
     of_elements(emit, KernelKind::kNormForward, s.tokens * (s.heads + s.kv_heads) * model.head_dim, "norm of queries and keys");
@@ -312,6 +301,7 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
     if (emit.setup().plan.recompute == Recompute::kSelective) attention_forward(emit, layer);
     attention_backward(emit, layer);
     rotary(emit, "rotary backward");
+    gradients_of_qkv_to_one(emit);
   };
   if (part.input) dropout_backward(emit);
   if (model.parallel_block) {
@@ -343,7 +333,7 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
     qkv_backward(emit, gradients, part);
   }
   if (!part.input) return;
-  bias_gradients(emit);
+  bias_gradients(emit, layer);
   norm_backward(emit, gradients, TensorKind::kAttentionNorm);
   residual_backward(emit);
 }
@@ -393,8 +383,21 @@ void Megatron::embedding_backward(StepEmitter& emit, GradientSync& gradients) co
 void Megatron::optimizer(StepEmitter& emit, const std::vector<ParameterTensor>& tensors, const GradientSync& gradients) const {
   double elements = 0;
   for (const ParameterTensor& tensor : tensors) elements += static_cast<double>(tensor.trainable) / gradients.shards(tensor);
-  const double bytes = elements * optimizer_bytes(emit.setup().precision, emit.setup().optimizer);
-  emit.kernel({.kind = KernelKind::kOptimizer, .elements = elements, .bytes = bytes}, "optimizer");
+  const PrecisionPlan& precision = emit.setup().precision;
+  const auto update = [&](double bytes) {
+    emit.kernel({.kind = KernelKind::kOptimizer, .elements = elements, .bytes = bytes * elements}, "optimizer");
+  };
+  const double each = optimizer_bytes(precision, emit.setup().optimizer);
+  if (!emit.traits().megatron_modules || !has_cast_masters(precision, emit.setup().optimizer)) return update(each);
+  const auto cast = [&](double bytes, std::string_view name) {
+    emit.kernel({.kind = KernelKind::kElementwise, .bytes = bytes * elements}, name, Category::kOptimizer);
+  };
+  const double gradient = bytes_per_element(precision.gradients);
+  const double parameter = bytes_per_element(precision.parameters);
+  constexpr double kMaster = 4;
+  if (gradient < kMaster) cast(gradient + kMaster, "gradients to fp32");
+  update(each - gradient + kMaster - parameter);
+  cast(kMaster + parameter, "master weights to parameters");
 }
 
 // Counts what the backward pass reads; a recomputed layer has all of it again, for a while.
@@ -415,26 +418,34 @@ std::unique_ptr<LayerOperators> fused_operators(const FusedStyle& style) { retur
 const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
-    .make = [](ParamReader&) { return fused_operators({}); },
+    .make = [](ParamReader&) { return fused_operators({.traits = {.megatron_modules = true}}); },
     .model =
         {.assumes =
              "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
              "each for norm, activation, rotary embedding and residual, cross entropy in two passes, weight "
-             "gradients accumulated by their GEMMs; with flash_attention: false softmax, dropout, biases and GeLU "
+             "gradients accumulated by their GEMMs in a buffer that is zeroed each step; kernels of their own for gradients of "
+             "biases, for values that rotary embedding left behind and gradients of QKV that it took apart, and for casts of "
+             "gradients and master weights around Adam; with transformer_impl: local also for QKV's bias and copies around "
+             "flash "
+             "attention; with flash_attention: false softmax, dropout and GeLU "
              "as before FlashAttention and Transformer Engine; tensor-parallel communication blocks "
              "forward and runs beside the other GEMM backward; gradients and parameters in contiguous buffers and buckets.",
-         .leaves_out = {"megatron: gradients of biases and norm weights are added to their buffers at no cost",
-                        "megatron: padding of buckets to even shards",
-                        "megatron: modules of multi-token prediction and dropout of embeddings are not run",
-                        "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays "
-                        "whole",
-                        "context parallelism: causal work is spread exactly evenly",
-                        "experts: all ranks of an expert group do what the most loaded one does",
-                        "experts: copies of a token to one node travel as one where routing is node-limited "
-                        "or dispatch is per_node"},
+
+         .leaves_out =
+             {"megatron: gradients of biases and norm weights are added to their buffers at no cost: they have few bytes",
+              "megatron: latent attention's splits and concatenations are not run",
+              "megatron: padding of buckets to even shards",
+              "megatron: modules of multi-token prediction and dropout of embeddings are not run",
+              "overlap_tensor: the collective is cut in two, that which is exposed and the rest; the GEMM stays "
+              "whole",
+              "context parallelism: causal work is spread exactly evenly",
+              "experts: all ranks of an expert group do what the most loaded one does",
+              "experts: copies of a token to one node travel as one where routing is node-limited "
+              "or dispatch is per_node"},
          .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
          .files = {"workloads/training/megatron_linear.cpp", "workloads/training/megatron_attention.cpp",
-                   "workloads/training/buffer_sync.cpp", "workloads/training/stage_model.h"}},
+                   "workloads/training/megatron_modules.cpp", "workloads/training/buffer_sync.cpp",
+                   "workloads/training/stage_model.h"}},
 };
 
 }  // namespace weft::work

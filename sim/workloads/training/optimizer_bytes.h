@@ -28,4 +28,11 @@ namespace weft::work {
   return 0;
 }
 
+// Megatron-LM keeps masters in fp32 beside the parameters: gradients are cast for Adam, which does not see the parameters, and
+// masters are cast back (distrib_optimizer.py, optimizer.py). Moments of fewer bits are its precision-aware optimizer's, which
+// casts in its own kernel.
+[[nodiscard]] inline bool has_cast_masters(const PrecisionPlan& precision, OptimizerKind kind) {
+  return kind == OptimizerKind::kAdamFused && precision.master_parameters && precision.optimizer == Precision::kFp32;
+}
+
 }  // namespace weft::work

@@ -30,6 +30,7 @@ struct FrameworkTraits {
   bool keeps_gathered = false;         // a linear layer's gathered input stays for its weight gradient
   bool host_of_hooks = false;          // the host's time for hooks of FSDP2 counts
   bool scales_dynamically = false;     // operands in fp8 are scaled by the largest element of the tensor at hand
+  bool megatron_modules = false;       // Megatron-LM's side kernels, gradient buffer and master weights (megatron_modules.h)
 };
 
 class StepEmitter {

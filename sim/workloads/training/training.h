@@ -24,6 +24,9 @@ namespace weft::work {
 
 enum class OptimizerKind : std::uint8_t { kAdamFused, kAdamForeach, kSgd };
 
+// A layer of Megatron-LM is made of modules of Transformer Engine, or of its own (--transformer-impl).
+enum class TransformerImpl : std::uint8_t { kTransformerEngine, kLocal };
+
 // Checkpoints of a step's end (checkpoint.h).
 struct CheckpointPlan {
   int every = 1;  // steps
@@ -64,6 +67,7 @@ struct TrainingSetup {
   // False: kernels of Megatron-LM before FlashAttention and Transformer Engine. Scores are written and read back, biases are
   // added and summed by kernels of their own, GeLU is compiled by torch.jit.
   bool flash_attention = true;
+  TransformerImpl transformer_impl = TransformerImpl::kTransformerEngine;  // of framework megatron
   std::optional<StageTimes> stage_times = {};
   int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
   Storage storage = {};

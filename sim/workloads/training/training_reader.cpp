@@ -83,6 +83,18 @@ void read_lora(ParamReader& workload, TrainingSetup& setup) {
   lora->finish();
 }
 
+void read_transformer_impl(ParamReader& workload, TrainingSetup& setup) {
+  const bool is_given = workload.has("transformer_impl");
+  setup.transformer_impl = workload.choice<TransformerImpl>(
+      "transformer_impl", {{"transformer_engine", TransformerImpl::kTransformerEngine}, {"local", TransformerImpl::kLocal}},
+      setup.flash_attention ? TransformerImpl::kTransformerEngine : TransformerImpl::kLocal);
+  if (is_given && setup.framework != "megatron") {
+    workload.error("transformer_impl", "is for framework: megatron, got " + setup.framework);
+  } else if (setup.transformer_impl == TransformerImpl::kTransformerEngine && !setup.flash_attention) {
+    workload.error("transformer_impl", "with flash_attention: false kernels are those of 'local'");
+  }
+}
+
 // Layers and microbatches are tags of 16 bits.
 constexpr std::int64_t kMaxTag = std::numeric_limits<std::int16_t>::max();
 
@@ -116,6 +128,7 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
   setup.cuda_graph = workload.optional<bool>("cuda_graph", false);
   setup.fused_loss = workload.optional<bool>("fused_loss", !setup.framework.starts_with("huggingface"));
   setup.flash_attention = workload.optional<bool>("flash_attention", true);
+  read_transformer_impl(workload, setup);
   if (diagnostics.errors().size() != errors_before) return setup;
   check_plan(workload.node(), setup.model, setup.plan, setup.batch, ranks, diagnostics);
   if (diagnostics.errors().size() != errors_before) return setup;

@@ -13,6 +13,7 @@
 //     cuda_graph: false
 //     fused_loss: true
 //     flash_attention: true
+//     transformer_impl: transformer_engine                      # or local, of Megatron-LM
 //     storage, checkpoint, data_loading: storage_reader.h
 #pragma once
 

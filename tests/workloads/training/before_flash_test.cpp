@@ -26,7 +26,7 @@ TEST(BeforeFlashTest, BiasesAndLayoutsHaveKernelsOfTheirOwn) {
     EXPECT_EQ(named(own, name), 3) << name;  // a layer each
   }
   const Program fused = program_of(gpt(true));
-  EXPECT_EQ(named(fused.programs[0], "bias of QKV") + named(fused.programs[0], "bias gradient of up"), 0);
+  EXPECT_EQ(named(fused.programs[0], "bias of QKV") + named(fused.programs[0], "bias gradient of qkv"), 0);
 }
 
 TEST(BeforeFlashTest, DropoutHasAMaskAndABackwardKernelAtEachResidual) {

@@ -120,6 +120,19 @@ TEST(TrainingReaderTest, ReadsStageTimes) {
   EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms]}"), ::testing::HasSubstr("are needed"));
 }
 
+TEST(TrainingReaderTest, ReadsWhatMegatronsLayersAreMadeOf) {
+  EXPECT_EQ(read_step(kModel).transformer_impl, TransformerImpl::kTransformerEngine);
+  EXPECT_EQ(read_step(std::string{kModel} + "flash_attention: false").transformer_impl, TransformerImpl::kLocal);
+  const std::string local = std::string{kModel} + "transformer_impl: local\n";
+  EXPECT_EQ(read_step(local).transformer_impl, TransformerImpl::kLocal);
+  EXPECT_THAT(refusal_of_step(local + "framework: pytorch_compile"), ::testing::HasSubstr("is for framework: megatron"));
+  EXPECT_THAT(refusal_of_step(local + "precision: {compute: fp8}"), ::testing::HasSubstr("fp8 needs transformer_impl"));
+  EXPECT_THAT(refusal_of_step(local + "parallelism: {context: 2}"), ::testing::HasSubstr("context parallelism needs"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "transformer_impl: transformer_engine\nflash_attention: false"),
+              ::testing::HasSubstr("are those of 'local'"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "transformer_impl: apex"), ::testing::HasSubstr("apex"));
+}
+
 TEST(TrainingReaderTest, RefusesKeysThatSayNothing) {
   EXPECT_THAT(refusal_of_step(std::string{kModel} + "experts: {imbalance: 1.5}"),
               ::testing::HasSubstr("the model has no experts"));
