@@ -2,6 +2,7 @@
 """Times training steps of GPT in Megatron-LM's manner on two GPUs; megatron_steps_predict.py has what Weft says of them.
 
     torchrun --nproc-per-node 2 validate/training/megatron_steps.py OUT.json     # rank 0 writes; a minute
+    torchrun --nproc-per-node 2 validate/training/megatron_steps.py OUT.json later    # two other shapes
 
 Needs PyTorch 2.8 or later with CUDA. Two steps: tensor and sequence parallel, and two replicas with an optimizer that is sharded
 over them (one fp32 buffer of gradients, reduce-scattered after the backward pass, parameters gathered after the optimizer).
@@ -22,6 +23,10 @@ import torch.nn.functional as F
 CONFIGURATIONS = {
     "tensor": {"tensor": 2, "data": 1, "layers": 8, "hidden": 6144, "heads": 48, "sequence": 4096, "micro": 1, "microbatches": 2},
     "data": {"tensor": 1, "data": 2, "layers": 8, "hidden": 3072, "heads": 24, "sequence": 2048, "micro": 2, "microbatches": 2},
+}
+LATER = {
+    "wide": {"tensor": 2, "data": 1, "layers": 6, "hidden": 5120, "heads": 40, "sequence": 8192, "micro": 1, "microbatches": 2},
+    "small": {"tensor": 1, "data": 2, "layers": 16, "hidden": 2048, "heads": 16, "sequence": 2048, "micro": 4, "microbatches": 2},
 }
 VOCAB = 2048
 WARM_UP, STEPS = 4, 10
@@ -179,7 +184,7 @@ def main():
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
     found = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "world": world, "steps": []}
-    for name, config in CONFIGURATIONS.items():
+    for name, config in (LATER if sys.argv[2:] == ["later"] else CONFIGURATIONS).items():
         found["steps"].append({"name": name, **measured(config, world)})
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
