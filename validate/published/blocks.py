@@ -344,8 +344,9 @@ OFF = {
     "9.9 1.7B on 48": "too fast by a quarter; its microbatches are not printed, and what the host takes for Transformer Engine's "
                       "operators was not measured",
     "9.11 CP 4": "attention is 85 % of it, and its rate was measured up to 32,768 tokens",
-    "9.11 TP 8": "too fast by a fifth; two H200 under tensor parallelism are predicted 2 % fast "
-                 "(validate/measured/h200x2_torch.json), eight were not to be had",
+    "9.11 TP 8": "too fast by a fifth; two H200 under tensor parallelism are predicted 3 to 8 % fast "
+                 "(validate/measured/h200x2_torch.json, h200x2_torch_later.json), eight were not to be had. Asynchronous tensor parallelism "
+                 "gains a tenth there, and nothing here: its copies take no SMs",
     "9.12": "(8,8,1,64), (8,8,1,2) and (4,16,1,2) took up to twice the time of their neighbours; t = 2 of the 39.1B model took two fifths "
             "more than t = 4, here the same",
     "9.13 6.2B, 14.6B, 28.3B": "forward and input gradient take longer beside the weight gradient than here (11.3 to 8.1 ms printed for "
