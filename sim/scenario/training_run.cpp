@@ -133,6 +133,15 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
 
 namespace {
 
+// No GPU computes faster than its peak: whoever gave the times gave too short ones.
+void note_impossible_rate(const work::TrainingSetup& setup, const TrainingResult& result, std::vector<std::string>& notes) {
+  if (std::max(result.mfu, result.hfu) <= 1) return;
+  notes.push_back(fmt::format("this step computes more than the GPUs' peak allows, {:.0f} % of it: {}",
+                              100 * std::max(result.mfu, result.hfu),
+                              setup.stage_times ? "stage_times are too short for this model, batch and precision"
+                                                : "the profile's rates, or the convention of FLOPs, are not these GPUs'"));
+}
+
 // Operations may overlap otherwise than in the order of issue: where the step does not fit, one layer more.
 TrainingResult run_as_needed(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
                              work::ReplayObserver* operations, std::shared_ptr<work::GroupRuns> group_runs) {
@@ -177,6 +186,7 @@ TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup&
   options.group_runs = std::move(group_runs);
   TrainingResult result =
       training_figures(setup, cluster, program, run_program(cluster, program, options, observer, operations));
+  note_impossible_rate(setup, result, notes);
   result.notes = std::move(notes);
   return result;
 }

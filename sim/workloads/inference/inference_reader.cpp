@@ -13,6 +13,7 @@
 #include "sim/core/config/quantity.h"
 #include "sim/core/whole_numbers.h"
 #include "sim/workloads/inference/request_source.h"
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/plan_reader.h"
@@ -381,8 +382,9 @@ InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, con
   targets.finish();
   out.expert_imbalance = inference.optional<double>("expert_imbalance", 1.0, between(1.0, 1000.0));
   const bool states_imbalance = inference.has("expert_imbalance");
-  out.expert_power_law =
-      inference.optional<double>("expert_power_law", states_imbalance ? 0.0 : kUsualPowerLaw, between(0.0, 10.0));
+  out.expert_power_law = inference.optional<double>("expert_power_law", states_imbalance ? 0.0 : kUsualPowerLaw, at_least(0.0));
+  if (out.expert_power_law > kSteepestPowerLaw)
+    inference.error("expert_power_law", std::string{kTooSteepPowerLaw}, "for a less even load give 'expert_imbalance'");
   for (const char* key : {"expert_power_law", "expert_imbalance"}) {
     if (inference.has(key) && out.model.layers > 0 && out.model.moe.experts == 0)
       inference.error(key, fmt::format("'{}' has no experts", out.model.name));

@@ -83,7 +83,8 @@ double product_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCos
 
 ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks) {
   const double rows = std::max(1.0, tokens * top_k / static_cast<double>(ranks));
-  return {.rows = rows, .experts = std::min(static_cast<double>(experts / ranks), rows)};
+  const std::int64_t here = experts / ranks;
+  return {.rows = rows, .experts = std::min(static_cast<double>(here), rows)};
 }
 
 ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks, double exponent) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "sim/workloads/kernels/gpu_rates.h"
 #include "sim/workloads/kernels/kernel.h"
@@ -18,6 +19,11 @@ struct ExpertVisits {
 };
 // All experts have as many visits.
 [[nodiscard]] ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks);
+// The steepest law: its exponent is the density's. From 0 (uniform) up the tail takes a growing part of all visits. Above about
+// 1.5 nearly all experts draw the least, and from 2 on, where the mean is finite, the tail has no weight: loads even out again.
+inline constexpr double kSteepestPowerLaw = 1.5;
+inline constexpr std::string_view kTooSteepPowerLaw =
+    "expected 0 to 1.5: above, nearly all experts draw the least load of the law, and loads even out again";
 // Visits of experts are distributed as a power law with this exponent between 1 and 0.8 of the tokens; no expert has more than
 // every token. Mean over four draws, of the rank with most visits.
 [[nodiscard]] ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks,

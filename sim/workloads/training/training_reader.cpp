@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/model/model_reader.h"
 #include "sim/workloads/parallel/plan_reader.h"
 #include "sim/workloads/training/layer_operators.h"
@@ -29,7 +30,7 @@ void read_experts(ParamReader& workload, TrainingSetup& setup) {
   std::optional<ParamReader> experts = workload.optional_map("experts");
   if (!experts) return;
   setup.expert_load.imbalance = experts->optional<double>("imbalance", 1.0, at_least(1.0));
-  setup.expert_load.power_law = experts->optional<double>("power_law", 0.0, between(0.0, 10.0));
+  setup.expert_load.power_law = experts->optional<double>("power_law", 0.0, at_least(0.0));
   setup.expert_load.dispatch = experts->choice<ExpertDispatch>("dispatch",
                                                                {{"as_routed", ExpertDispatch::kAsRouted},
                                                                 {"per_expert", ExpertDispatch::kPerExpert},
@@ -45,11 +46,18 @@ void read_experts(ParamReader& workload, TrainingSetup& setup) {
   if (experts->has("imbalance") && experts->has("power_law")) {
     experts->error("power_law", "stands beside 'imbalance'", "the law says how much the busiest rank has");
   }
+  if (setup.expert_load.power_law > kSteepestPowerLaw) {
+    experts->error("power_law", std::string{kTooSteepPowerLaw}, "for a less even load give 'imbalance'");
+  }
   if (setup.model.moe.experts == 0) experts->error_here("the model has no experts");
   experts->finish();
 }
 
+// A time for all stages, or a list of one for all or of one a stage.
 std::vector<Duration> read_times(ParamReader& times, std::string_view key, int stages) {
+  if (const std::optional<ConfigNode> node = times.node().find(key); node && node->is_scalar()) {
+    return {times.required<Duration>(key)};
+  }
   const std::vector<Duration> read = times.list<Duration>(key);
   if (read.size() > 1 && read.size() != static_cast<std::size_t>(stages)) {
     times.error(
@@ -64,7 +72,12 @@ void read_stage_times(ParamReader& workload, TrainingSetup& setup) {
   StageTimes read{.forward = read_times(*times, "forward", setup.plan.pipeline),
                   .backward = read_times(*times, "backward", setup.plan.pipeline),
                   .weight = read_times(*times, "weight", setup.plan.pipeline)};
-  if (read.forward.empty() || read.backward.empty()) times->error_here("'forward' and 'backward' are needed");
+  for (const std::string_view key : {"forward", "backward"}) {
+    const std::optional<ConfigNode> node = times->node().find(key);
+    if (!node || (node->is_list() && node->size() == 0)) {
+      times->error_here("'" + std::string{key} + "' is needed: a time, or a list of one a stage");
+    }
+  }
   times->finish();
   setup.stage_times = std::move(read);
 }

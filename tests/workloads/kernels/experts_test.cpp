@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "sim/workloads/kernels/kernel_times.h"
 
@@ -147,6 +149,24 @@ TEST(ExpertsTest, CopiesBalanceTheLoads) {
   // One expert a GPU and no copies: as without.
   EXPECT_DOUBLE_EQ(balanced_expert_load(kTokens, 8, 256, 0, 256, 1.01).rows,
                    heaviest_expert_load(kTokens, 8, 256, 256, 1.01).rows);
+}
+
+// The density x^-a between 1 and M: the share of all visits above some x grows with a while the mean is in the tail, and its
+// tail has no weight once the mean is finite (a > 2). Four draws leave some per cent of chance.
+TEST(ExpertsTest, ASteeperLawIsLessEvenAsFarAsItIsRead) {
+  struct Case {
+    std::int64_t experts, ranks;
+    double tokens;
+  };
+  for (const auto& [experts, ranks, tokens] : {Case{8, 4, 4096}, Case{256, 64, 4096}, Case{128, 8, 4096}, Case{256, 32, 1e6}}) {
+    double before = 0;
+    for (double exponent = 0.1; exponent <= kSteepestPowerLaw + 1e-9; exponent += 0.1) {
+      const double rows = heaviest_expert_load(tokens, 2, experts, ranks, exponent).rows;
+      EXPECT_GE(rows, 0.97 * before) << experts << " experts, exponent " << exponent;
+      before = std::max(before, rows);
+    }
+    EXPECT_LT(heaviest_expert_load(tokens, 2, experts, ranks, 4).rows, 0.9 * before) << experts;
+  }
 }
 
 }  // namespace

@@ -106,6 +106,8 @@ TEST(TrainingReaderTest, ReadsHowUnevenExpertsAreAndHowTokensTravel) {
   EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, capacity_factor: 1.2}"),
               ::testing::HasSubstr("padded to its capacity"));
   EXPECT_FALSE(refusal_of_step(experts + "experts: {power_law: -1}").empty());
+  EXPECT_DOUBLE_EQ(read_step(experts + "experts: {power_law: 1.5}").expert_load.power_law, 1.5);
+  EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1.51}"), ::testing::HasSubstr("loads even out again"));
   EXPECT_THAT(refusal_of_step(experts + "experts: {dispatch: per_rank}"), ::testing::HasSubstr("per_rank"));
 }
 
@@ -117,7 +119,13 @@ TEST(TrainingReaderTest, ReadsStageTimes) {
   EXPECT_TRUE(setup.stage_times->weight.empty());
   EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms, 2 ms, 3 ms], backward: [1 ms]}"),
               ::testing::HasSubstr("one for each of 2 stages, got 3"));
-  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms]}"), ::testing::HasSubstr("are needed"));
+  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [1 ms]}"),
+              ::testing::HasSubstr("'backward' is needed: a time, or a list of one a stage"));
+  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: [], backward: 1 ms}"),
+              ::testing::HasSubstr("'forward' is needed"));
+  EXPECT_EQ(read_step(pipeline + "stage_times: {forward: 11 ms, backward: 20 ms}").stage_times->forward,
+            std::vector{Duration::from_us(11'000)});
+  EXPECT_THAT(refusal_of_step(pipeline + "stage_times: {forward: 11, backward: 20 ms}"), ::testing::HasSubstr("duration"));
 }
 
 TEST(TrainingReaderTest, ReadsWhatMegatronsLayersAreMadeOf) {
