@@ -9,6 +9,7 @@
 #include "sim/scenario/recompute_as_needed.h"
 #include "sim/scenario/step_program.h"
 #include "sim/workloads/model/flops.h"
+#include "sim/workloads/training/stage_model.h"
 
 namespace weft::scenario {
 namespace {
@@ -142,6 +143,13 @@ void note_impossible_rate(const work::TrainingSetup& setup, const TrainingResult
                                                 : "the profile's rates, or the convention of FLOPs, are not these GPUs'"));
 }
 
+void note_dropped_tokens(const work::TrainingSetup& setup, std::vector<std::string>& notes) {
+  const work::ExpertLoad& load = setup.expert_load;
+  if (load.capacity_factor <= 0 || load.pads_to_capacity || load.power_law <= 0) return;
+  const double kept = work::drawn_expert_load(setup, work::RankShapes{setup}.norm_tokens).kept;
+  notes.push_back(fmt::format("experts drop {:.1f} % of the tokens' copies, those above their capacity", 100 * (1 - kept)));
+}
+
 // Operations may overlap otherwise than in the order of issue: where the step does not fit, one layer more.
 TrainingResult run_as_needed(const Scenario& scenario, const work::TrainingSetup& setup, RunObserver* observer,
                              work::ReplayObserver* operations, std::shared_ptr<work::GroupRuns> group_runs) {
@@ -187,6 +195,7 @@ TrainingResult run_training(const Scenario& scenario, const work::TrainingSetup&
   TrainingResult result =
       training_figures(setup, cluster, program, run_program(cluster, program, options, observer, operations));
   note_impossible_rate(setup, result, notes);
+  note_dropped_tokens(setup, notes);
   result.notes = std::move(notes);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "sim/core/portable_math.h"
@@ -87,12 +88,17 @@ ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts,
   return {.rows = rows, .experts = std::min(static_cast<double>(here), rows)};
 }
 
-ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks, double exponent) {
+ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks, double exponent,
+                                  double capacity) {
   std::uint64_t state = 1;
-  ExpertVisits mean;
+  ExpertVisits mean{.kept = 0};
+  const double most = capacity * tokens * top_k / static_cast<double>(experts);
   const auto here = static_cast<std::size_t>(std::max<std::int64_t>(1, experts / ranks));
   for (int draw = 0; draw < kDraws; ++draw) {
-    const std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
+    std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
+    const double routed = std::accumulate(visits.begin(), visits.end(), 0.0);
+    for (double& visit : visits) visit = std::min(visit, most);
+    mean.kept += routed > 0 ? std::accumulate(visits.begin(), visits.end(), 0.0) / routed / kDraws : 1.0 / kDraws;
     ExpertVisits heaviest;
     for (std::size_t first = 0; first + here <= visits.size(); first += here) {
       ExpertVisits load;

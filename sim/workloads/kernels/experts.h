@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "sim/workloads/kernels/gpu_rates.h"
@@ -16,6 +17,7 @@ namespace weft::work {
 struct ExpertVisits {
   double rows = 0;     // visits of its experts
   double experts = 0;  // that any token visits
+  double kept = 1;     // share of all visits that experts' capacity leaves
 };
 // All experts have as many visits.
 [[nodiscard]] ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks);
@@ -25,9 +27,10 @@ inline constexpr double kSteepestPowerLaw = 1.5;
 inline constexpr std::string_view kTooSteepPowerLaw =
     "expected 0 to 1.5: above, nearly all experts draw the least load of the law, and loads even out again";
 // Visits of experts are distributed as a power law with this exponent between 1 and 0.8 of the tokens; no expert has more than
-// every token. Mean over four draws, of the rank with most visits.
+// every token. Mean over four draws, of the rank with most visits. `capacity`: over the mean of an expert's visits, the most
+// that it takes; the others are dropped.
 [[nodiscard]] ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks,
-                                                double exponent);
+                                                double exponent, double capacity = std::numeric_limits<double>::infinity());
 
 // The same, balanced: `redundant` copies of experts share what those with most visits draw, and every GPU holds as many.
 [[nodiscard]] ExpertVisits balanced_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t redundant,

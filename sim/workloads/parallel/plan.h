@@ -112,9 +112,11 @@ enum class ExpertDispatch : std::uint8_t {
 
 // Tokens of experts, by rank of the expert group: how uneven routing is.
 struct ExpertLoad {
-  double imbalance = 1.0;      // most loaded rank's tokens over the mean; 1: balanced
-  double power_law = 0;        // in its place: exponent of the experts' loads (kernels/experts.h); 0: none
-  double capacity_factor = 0;  // 0: dropless
+  double imbalance = 1.0;  // most loaded rank's tokens over the mean; 1: balanced
+  double power_law = 0;    // in its place: exponent of the experts' loads (kernels/experts.h); 0: none
+  // An expert takes so many times the mean of a rank's copies, and drops the rest; 0: dropless. Each is padded to that, or not.
+  double capacity_factor = 0;
+  bool pads_to_capacity = true;
   ExpertDispatch dispatch = ExpertDispatch::kAsRouted;
 };
 

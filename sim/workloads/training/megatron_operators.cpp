@@ -440,6 +440,8 @@ const Registration<LayerOperators> megatron{
               "whole",
               "context parallelism: causal work is spread exactly evenly",
               "experts: all ranks of an expert group do what the most loaded one does",
+              "experts: with pad_to_capacity: false capacity cuts a power law's loads expert by expert, a stated "
+              "imbalance as a whole",
               "experts: copies of a token to one node travel as one where routing is node-limited "
               "or dispatch is per_node"},
          .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},

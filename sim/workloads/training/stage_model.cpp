@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/core/error.h"
 #include "sim/core/portable_math.h"
@@ -58,15 +59,13 @@ double copies_that_travel(const TrainingSetup& setup) {
   return expected_nodes(nodes, picks) / picks;
 }
 
-// Returns the most loaded rank's tokens over the mean.
+// Returns the most loaded rank's tokens over the mean, of what capacity leaves.
 double most_loaded(const TrainingSetup& setup, std::int64_t tokens) {
-  const double exponent = setup.expert_load.power_law;
-  if (exponent <= 0) return setup.expert_load.imbalance;
-  const MixtureOfExperts& moe = setup.model.moe;
-  const auto all = static_cast<double>(tokens * setup.plan.expert);
-  const auto picks = static_cast<double>(moe.experts_per_token);
-  const double most = heaviest_expert_load(all, picks, moe.experts, setup.plan.expert, exponent).rows;
-  return std::max(1.0, most / (all * picks / setup.plan.expert));
+  const ExpertLoad& load = setup.expert_load;
+  if (load.power_law <= 0) return load.capacity_factor > 0 ? std::min(load.imbalance, load.capacity_factor) : load.imbalance;
+  const double mean = static_cast<double>(tokens * setup.model.moe.experts_per_token);
+  const double most = drawn_expert_load(setup, tokens).rows / mean;
+  return load.capacity_factor > 0 ? most : std::max(1.0, most);
 }
 
 }  // namespace
@@ -208,6 +207,14 @@ RankShapes::RankShapes(const TrainingSetup& setup) {
 
 double expected_nodes(double nodes, double picks) { return nodes * (1 - portable_pow(1 - 1 / nodes, picks)); }
 
+ExpertVisits drawn_expert_load(const TrainingSetup& setup, std::int64_t tokens) {
+  const MixtureOfExperts& moe = setup.model.moe;
+  const ExpertLoad& load = setup.expert_load;
+  const double capacity = load.capacity_factor > 0 ? load.capacity_factor : std::numeric_limits<double>::infinity();
+  return heaviest_expert_load(static_cast<double>(tokens * setup.plan.expert), static_cast<double>(moe.experts_per_token),
+                              moe.experts, setup.plan.expert, load.power_law, capacity);
+}
+
 ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   const MixtureOfExperts& moe = setup.model.moe;
   const ParallelPlan& plan = setup.plan;
@@ -217,7 +224,7 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   local_experts = moe.experts / plan.expert;
   const std::int64_t copies = tokens * moe.experts_per_token;
   const double load = most_loaded(setup, tokens);
-  if (setup.expert_load.capacity_factor > 0) {
+  if (setup.expert_load.capacity_factor > 0 && setup.expert_load.pads_to_capacity) {
     // Padded to the capacity of every expert (models/workloads §2.7).
     const auto capacity = static_cast<std::int64_t>(
         std::ceil(setup.expert_load.capacity_factor * static_cast<double>(copies) / static_cast<double>(moe.experts)));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/workloads/kernels/experts.h"
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/parallel/pipeline_schedule.h"
 #include "sim/workloads/training/training.h"
@@ -97,6 +98,9 @@ struct RankShapes {
 
 // Nodes that a token visits whose `picks` fall uniformly on `nodes` of them, picks with replacement (models/workloads §2.7).
 [[nodiscard]] double expected_nodes(double nodes, double picks);
+
+// The load of the rank whose experts have most to do, by `expert_load.power_law`, of `tokens` that each rank routes.
+[[nodiscard]] ExpertVisits drawn_expert_load(const TrainingSetup& setup, std::int64_t tokens);
 
 // Routed experts' tokens on one rank, of one microbatch (models/workloads §2.7).
 //

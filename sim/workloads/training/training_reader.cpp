@@ -37,11 +37,15 @@ void read_experts(ParamReader& workload, TrainingSetup& setup) {
                                                                 {"per_node", ExpertDispatch::kPerNode}},
                                                                ExpertDispatch::kAsRouted);
   setup.expert_load.capacity_factor = experts->optional<double>("capacity_factor", 0.0, at_least(0.0));
-  if (setup.expert_load.capacity_factor > 0 && experts->has("imbalance")) {
-    experts->error("imbalance", "with a capacity factor every expert is padded to its capacity, whatever it is sent");
+  setup.expert_load.pads_to_capacity = experts->optional<bool>("pad_to_capacity", true);
+  const bool is_padded = setup.expert_load.capacity_factor > 0 && setup.expert_load.pads_to_capacity;
+  for (const std::string_view key : {"imbalance", "power_law"}) {
+    if (!is_padded || !experts->has(key)) continue;
+    experts->error(key, "with a capacity factor every expert is padded to its capacity, whatever it is sent",
+                   "pad_to_capacity: false drops what is above it, and pads nothing");
   }
-  if (setup.expert_load.capacity_factor > 0 && experts->has("power_law")) {
-    experts->error("power_law", "with a capacity factor every expert is padded to its capacity, whatever it is sent");
+  if (experts->has("pad_to_capacity") && setup.expert_load.capacity_factor <= 0) {
+    experts->error("pad_to_capacity", "belongs to capacity_factor");
   }
   if (experts->has("imbalance") && experts->has("power_law")) {
     experts->error("power_law", "stands beside 'imbalance'", "the law says how much the busiest rank has");

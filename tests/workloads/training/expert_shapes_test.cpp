@@ -48,5 +48,30 @@ TEST(ExpertShapesTest, OnOneNodeEveryCopyTravels) {
   EXPECT_EQ(ExpertShapes{setup}.dispatch.count(), 2LL * 4096 * 2 * 4096);
 }
 
+// Megatron-LM without padding: an expert takes capacity_factor times the mean of a rank's copies, and drops the rest.
+TEST(ExpertShapesTest, CapacityCutsLoadsThatAreNotPadded) {
+  TrainingSetup setup = mixture();
+  setup.expert_load = {.imbalance = 2, .capacity_factor = 1.25, .pads_to_capacity = false};
+  EXPECT_EQ(ExpertShapes{setup}.sent, 1.25 * 4096 * 2);
+  setup.expert_load.capacity_factor = 3;  // none is above it
+  EXPECT_EQ(ExpertShapes{setup}.sent, 2 * 4096 * 2);
+}
+
+TEST(ExpertShapesTest, CapacityDropsTheLawsTailExpertByExpert) {
+  TrainingSetup setup = mixture();
+  setup.expert_load = {.power_law = 1.2, .capacity_factor = 1, .pads_to_capacity = false};
+  // The busiest rank has two experts, and one of them at least is full: between a half of the mean and the mean.
+  EXPECT_LE(ExpertShapes{setup}.sent, 4096 * 2);
+  EXPECT_GE(ExpertShapes{setup}.sent, 4096);
+  const ExpertVisits full = drawn_expert_load(setup, 4096);
+  EXPECT_LT(full.kept, 1);
+  // All experts together take no more than their capacity, and the busiest rank no more than all.
+  EXPECT_LE(full.kept, 1.0);
+  EXPECT_LE(full.rows, full.kept * 4 * 4096 * 2);
+  setup.expert_load.capacity_factor = 1000;
+  EXPECT_DOUBLE_EQ(drawn_expert_load(setup, 4096).kept, 1);
+  EXPECT_DOUBLE_EQ(drawn_expert_load(setup, 4096).rows, heaviest_expert_load(4 * 4096, 2, 8, 4, 1.2).rows);
+}
+
 }  // namespace
 }  // namespace weft::work::test

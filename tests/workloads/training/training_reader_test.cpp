@@ -105,6 +105,10 @@ TEST(TrainingReaderTest, ReadsHowUnevenExpertsAreAndHowTokensTravel) {
   EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, imbalance: 1.2}"), ::testing::HasSubstr("stands beside"));
   EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, capacity_factor: 1.2}"),
               ::testing::HasSubstr("padded to its capacity"));
+  const TrainingSetup drops = read_step(experts + "experts: {power_law: 1, capacity_factor: 1.2, pad_to_capacity: false}");
+  EXPECT_FALSE(drops.expert_load.pads_to_capacity);
+  EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1, pad_to_capacity: false}"),
+              ::testing::HasSubstr("belongs to capacity_factor"));
   EXPECT_FALSE(refusal_of_step(experts + "experts: {power_law: -1}").empty());
   EXPECT_DOUBLE_EQ(read_step(experts + "experts: {power_law: 1.5}").expert_load.power_law, 1.5);
   EXPECT_THAT(refusal_of_step(experts + "experts: {power_law: 1.51}"), ::testing::HasSubstr("loads even out again"));
