@@ -14,6 +14,7 @@ struct GemmCosts {
   double efficiency = 0.803;           // of the tensor cores' peak, in the main loop of a 128 x 256 tile
   double fp8_efficiency = 0.709;       // the same of the FP8 peak
   double fp4_efficiency = 0.7;         // and of the FP4 peak
+  double tf32_rate = 0.9;              // of TF32 over that of bf16, where both operands lie by rows
   Duration fixed = 2_us;               // of a kernel: its prologue, and filling the pipeline
   Duration tile_overhead = 1'500_ns;   // of a tile of 128 x 256, in proportion to its area: its epilogue
   Duration split_overhead = 2'800_ns;  // of the kernel that sums the parts of a split inner dimension

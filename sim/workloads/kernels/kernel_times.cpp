@@ -145,6 +145,8 @@ double KernelTimes::matmul_rate(const GemmCosts& costs, Precision precision) con
       case Precision::kFp8:
       case Precision::kMxfp8:
         return costs.fp8_efficiency;
+      case Precision::kTf32:
+        return costs.efficiency * costs.tf32_rate;
       default:
         return costs.efficiency;
     }
