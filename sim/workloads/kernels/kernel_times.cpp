@@ -349,7 +349,8 @@ double KernelTimes::memory_seconds(const Kernel& kernel, int sms) const {
         case StridedKind::kAttentionEnds:
           return by_element(4, costs.attention_ends_ps);
         case StridedKind::kScoresSoftmax:
-          return by_element(4, costs.scores_softmax_ps);
+          return smooth_max(by_bytes(4, costs.contiguous_efficiency),
+                            bounded_seconds(0, 1, kernel.elements, costs.scores_softmax_ps, sms));
         case StridedKind::kGelu:
           return by_element(4, costs.gelu_ps);
         case StridedKind::kGeluBackward:

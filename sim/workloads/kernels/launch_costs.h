@@ -1,4 +1,4 @@
-// What it takes to launch kernels and CUDA graphs, and to wait for them, by the host of a CUDA program. Not those of NCCL's
+// Times of launching kernels and CUDA graphs, and of waiting for them, by the host of a CUDA program. Not those of NCCL's
 // calls, which have device.launch.* (network/launch_timings.h), nor an operator of a framework (gpu.stream.host_operator).
 //
 //   const LaunchTimes launches{profile};
