@@ -85,7 +85,6 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
   scaled("fp8_row", "gpu.fp8_row.rate", fp8(work::Scaling::kRow));
   scaled("fp8_block", "gpu.fp8_block.rate", fp8(work::Scaling::kBlock));
   scaled("fp4", "gpu.gemm.fp4_efficiency", [](const Kernel& kernel) { return kernel.precision == Precision::kFp4; });
-  // INT8 loops are never as long as their loads.
   const auto integers = [&](const char* group, std::vector<std::string> keys, bool (*wanted)(Precision)) {
     for (std::string& key : keys) key = fmt::format("gpu.{}.{}", group, key);
     FitPart part = detail::fit_alone(data, fmt::format("gemm_{}", group), std::move(keys), [&](const Kernel& kernel) {
@@ -93,9 +92,10 @@ std::vector<FitPart> gemm_fits(const FitData& data) {
     });
     if (part.samples.size() >= kRowsForShapes) parts.push_back(std::move(part));
   };
-  integers("int8", {"rate", "fixed", "tile_overhead", "memory_efficiency"},
+  integers("int8", {"rate", "fixed", "tile_overhead", "loop_latency", "memory_efficiency"},
            [](Precision precision) { return precision == Precision::kInt8; });
-  integers("weight_only", {"rate", "fixed", "tile_overhead", "loop_latency", "memory_efficiency"}, work::is_weight_only);
+  integers("weight_only", {"rate", "fixed", "tile_overhead", "loop_latency", "memory_efficiency", "weights_per_clock"},
+           work::is_weight_only);
   return parts;
 }
 

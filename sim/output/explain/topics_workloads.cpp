@@ -45,8 +45,10 @@ std::vector<Topic> workloads_topics() {
                  "heuristics",
                  "GEMMs: layouts, alignment and the values multiplied do not matter (random data draw more power)",
                  "experts in one call: rows that are uneven are taken as exponentially distributed over experts",
-                 "weights of integers: dense products are fitted to A100 alone, and other GPUs take them over; a scale and a "
-                 "zero stand for 128 weights of 4 bits; experts are those in bf16 with narrower weights",
+                 "weights of integers: dense products are fitted to A100, and to H200 for other GPUs; an SM turns so many "
+                 "weights "
+                 "into bf16 a clock; a scale and a zero stand for 128 weights of 4 bits; experts are those in bf16 with "
+                 "narrower weights",
                  "attention of serving: how long the sequences of a step are beside their mean",
                  "a precision without tensor cores runs at the rate of the next wider one, bf16 at that of fp16",
                  "fits of gpu.*: kernels at full clock; beside collectives, one never seen alone is compared with the "

@@ -45,30 +45,47 @@ Param<MemoryCosts> of_megatron(const char* name, double MemoryCosts::*member, co
 
 constexpr Origin kTables{.source = ParamSource::kFitted, .reference = "models/workloads §4.2: public tables", .gpu = "H100"};
 
-// Other GPUs take over what was fitted to A100.
 constexpr Origin kIntegerTables{.source = ParamSource::kFitted,
                                 .reference = "models/workloads §4.2: public tables of A100, taken over by other GPUs",
                                 .gpu = "A100"};
+// The late start of A100's plug-ins holds for no other library.
+constexpr Origin kIntegerKernels{.source = ParamSource::kFitted,
+                                 .reference =
+                                     "models/workloads §4.2: kernels of PyTorch and Triton in one to sixteen rows "
+                                     "(validate/measured/h200x1_integer_products.jsonl), taken over by other GPUs",
+                                 .gpu = "H200"};
 
-ParamGroup<IntegerGemmCosts> integer_costs(const char* path, const char* description, const IntegerGemmCosts& defaults) {
+struct IntegerOrigins {
+  const Origin& large;  // rate and a tile's overhead, which products of many rows tell
+  const Origin& small;
+};
+
+std::vector<Param<IntegerGemmCosts>> integer_costs(const IntegerGemmCosts& defaults, const IntegerOrigins& origins) {
   using C = IntegerGemmCosts;
-  const auto with_default = [&defaults](Param<C> made, auto C::*member) {
+  const auto with_default = [&defaults](Param<C> made, auto C::*member, const Origin& origin) {
     made.info.default_value = defaults.*member;
-    return from_origin(std::move(made), kIntegerTables);
+    return from_origin(std::move(made), origin);
   };
-  const auto duration = [&](const char* name, Duration C::*member, const char* text) {
-    return with_default(param<C>(name, member, {.max = 100_us, .description = text}), member);
+  const auto duration = [&](const char* name, Duration C::*member, const Origin& origin, const char* text) {
+    return with_default(param<C>(name, member, {.max = 100_us, .description = text}), member, origin);
   };
-  return {path,
-          description,
-          {with_default(param("rate", &C::rate,
-                              {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "share of the peak over that of bf16"}),
-                        &C::rate),
-           duration("fixed", &C::fixed, "of a kernel, beyond that of bf16"),
-           duration("tile_overhead", &C::tile_overhead, "of a tile of 128 x 256, in proportion to its area"),
-           duration("loop_latency", &C::loop_latency, "of a step of the main loop, 128 bytes of A's k"),
-           with_default(share("memory_efficiency", &C::memory_efficiency, kIntegerTables, "of the HBM bandwidth"),
-                        &C::memory_efficiency)}};
+  return {with_default(param("rate", &C::rate,
+                             {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "share of the peak over that of bf16"}),
+                       &C::rate, origins.large),
+          duration("fixed", &C::fixed, origins.small, "of a kernel, beyond that of bf16"),
+          duration("tile_overhead", &C::tile_overhead, origins.large, "of a tile of 128 x 256, in proportion to its area"),
+          duration("loop_latency", &C::loop_latency, origins.small, "of a step of the main loop, 128 bytes of A's k"),
+          with_default(share("memory_efficiency", &C::memory_efficiency, origins.small, "of the HBM bandwidth"),
+                       &C::memory_efficiency, origins.small)};
+}
+
+std::vector<Param<IntegerGemmCosts>> weight_only_params(const IntegerGemmCosts& defaults) {
+  std::vector<Param<IntegerGemmCosts>> params = integer_costs(defaults, {.large = kIntegerTables, .small = kIntegerKernels});
+  params.push_back(
+      from_origin(param("weights_per_clock", &IntegerGemmCosts::weights_per_clock,
+                        {.unit = "1/clock", .min = 1.0, .max = 1000.0, .description = "weights that an SM turns into bf16"}),
+                  kIntegerKernels));
+  return params;
 }
 
 constexpr Origin kPaged{.source = ParamSource::kFitted, .reference = "models/workloads §4.3: public tables", .gpu = "H100"};
@@ -205,11 +222,14 @@ const ParamGroup<ScaledGemmCosts> fp8_block_costs =
 const ParamGroup<ScaledGemmCosts> fp4_costs =
     scaled_costs("gpu.fp4", "FP4 products", {.loop_latency = 200_ns, .quantize_row = 700_ps});
 
-const ParamGroup<IntegerGemmCosts> int8_costs = integer_costs(
-    "gpu.int8", "INT8 products (W8A8)", {.rate = 0.905, .fixed = 5'580_ns, .tile_overhead = 3'680_ns, .memory_efficiency = 1});
-const ParamGroup<IntegerGemmCosts> weight_only_costs = integer_costs(
+const ParamGroup<IntegerGemmCosts> int8_costs{
+    "gpu.int8", "INT8 products (W8A8)",
+    integer_costs({.rate = 0.905, .fixed = 5'580_ns, .tile_overhead = 3'680_ns, .memory_efficiency = 1},
+                  {.large = kIntegerTables, .small = kIntegerTables})};
+const ParamGroup<IntegerGemmCosts> weight_only_costs{
     "gpu.weight_only", "bf16 products with weights of 8 or 4 bits",
-    {.rate = 0.914, .fixed = 7'740_ns, .tile_overhead = 1'280_ns, .loop_latency = 96'700_ps, .memory_efficiency = 1});
+    weight_only_params(
+        {.rate = 0.914, .fixed = 2_us, .tile_overhead = 1'280_ns, .loop_latency = 34_ns, .memory_efficiency = 0.866})};
 
 const ParamGroup<ExpertCosts> bf16_expert_costs = expert_costs("gpu.experts_bf16", "a layer's experts in bf16");
 const ParamGroup<ExpertCosts> fp8_expert_costs = expert_costs("gpu.experts_fp8", "experts in FP8 with a scale for a tensor");

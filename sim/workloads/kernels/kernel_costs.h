@@ -42,13 +42,14 @@ extern const ParamGroup<ScaledGemmCosts> fp8_block_costs;
 extern const ParamGroup<ScaledGemmCosts> fp4_costs;
 
 // GEMMs with weights of integers, in place of what GemmCosts says of the same. Their libraries do not split the inner
-// dimension.
+// dimension. An SM turns weights alone into bf16 for each tile that needs them.
 struct IntegerGemmCosts {
   double rate = 1;                    // share of the peak over that of bf16
   Duration fixed = {};                // of a kernel, beyond that of bf16
   Duration tile_overhead = 1'500_ns;  // of a tile of 128 x 256, in proportion to its area
   Duration loop_latency = 60_ns;      // of a step of the main loop, 128 bytes of A's k
   double memory_efficiency = 0.88;    // of the HBM bandwidth
+  double weights_per_clock = 20;      // that an SM turns into bf16, of weight-only products
 };
 extern const ParamGroup<IntegerGemmCosts> int8_costs;
 extern const ParamGroup<IntegerGemmCosts> weight_only_costs;

@@ -208,7 +208,8 @@ bool KernelTimes::splits_inner(const Kernel& kernel) const {
 }
 
 // models/workloads §4.2: waves of tiles. A step of a tile's main loop takes what its products do at its SM's share of the peak,
-// or what loading their operands from the L2 does, or a latency. A tile of m x n loads m + n elements for m n multiplications.
+// or what loading their operands from the L2 does, or what turning integers into bf16 does, or a latency. A tile of m x n loads
+// m + n elements for m n multiplications; in products of weights alone no rows beyond the last.
 double KernelTimes::tiled_seconds(const Kernel& kernel, int sms, double combine_bandwidth) const {
   const GemmCosts costs = gemm_costs_of(kernel);
   const ScaledGemmCosts* scaled = scaled_costs_of(kernel);
@@ -219,11 +220,15 @@ double KernelTimes::tiled_seconds(const Kernel& kernel, int sms, double combine_
   const double sm_load = costs.sm_bytes_per_clock * gpu().clock_ghz * 1e9;
   const Duration step = scaled != nullptr ? scaled->loop_latency : costs.loop_latency;
   const double latency = step.seconds() * width / kLoopBytes;
+  const double converting =
+      is_weight_only(kernel.precision) ? 1.0 / (parameters_->weight_only.weights_per_clock * gpu().clock_ghz * 1e9) : 0.0;
   const double inner = std::ceil(static_cast<double>(kernel.k) * width / kLoopBytes) * kLoopBytes / width;
   double best = std::numeric_limits<double>::infinity();
   for (const TileShape tile : kTiles) {
     const double area = static_cast<double>(tile.m) * tile.n;
-    const double each = std::max({2.0 * area / sm_rate, (tile.m * width + tile.n * operand.weight) / sm_load, latency});
+    const double rows = converting > 0 ? static_cast<double>(std::min<std::int64_t>(tile.m, kernel.m)) : tile.m;
+    const double loading = (rows * width + tile.n * operand.weight) / sm_load;
+    const double each = std::max({2.0 * area / sm_rate, loading, tile.n * converting, latency});
     const double overhead = costs.tile_overhead.seconds() * area / (128.0 * 256.0);
     for (const int split : kSplits) {
       if (split > 1 && (!splits_inner(kernel) || inner * width / split < kLeastSplitBytes)) break;

@@ -242,7 +242,7 @@ Profile bare_integers() {
       profile = profile.with_value(group + key, "0 us", "test");
     profile = profile.with_value(group + "rate", "1", "test").with_value(group + "memory_efficiency", "0.5", "test");
   }
-  return profile;
+  return profile.with_value("gpu.weight_only.weights_per_clock", "1000", "test");
 }
 
 Kernel gemm_in(Precision precision, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -261,6 +261,15 @@ TEST(IntegerGemmTimesTest, AProductOfOneRowReadsItsWeightsAsTheyAreStored) {
   EXPECT_NEAR(us(times, gemm_in(Precision::kInt8, 1, 8192, 8192)), reading(weights + 8192 + 2 * 8192), 1e-5);
   // 4 bits, and 16 + 4 for 128 weights.
   EXPECT_NEAR(us(times, gemm_in(Precision::kW4A16, 1, 8192, 8192)), reading(weights * (4 + 20.0 / 128) / 8 + 4 * 8192), 1e-5);
+}
+
+// 108 tiles of 16 columns, one on each SM, which makes a weight bf16 in a clock of 1.41 GHz. Reading takes a sixth of that.
+TEST(IntegerGemmTimesTest, WeightsAloneAreMadeBf16ByEachTile) {
+  const KernelTimes times{gpu_spec("a100_sxm"), bare_integers().with_value("gpu.weight_only.weights_per_clock", "1", "test")};
+  const double converting = 16.0 * 8192 / 1.41e9 * 1e6;
+  EXPECT_NEAR(us(times, gemm_in(Precision::kW8A16, 1, 108 * 16, 8192)), converting, 1e-5);
+  EXPECT_NEAR(us(times, gemm_in(Precision::kW4A16, 1, 108 * 16, 8192)), converting, 1e-5);
+  EXPECT_LT(us(times, gemm_in(Precision::kInt8, 1, 108 * 16, 8192)), converting / 2) << "computes in integers";
 }
 
 TEST(IntegerGemmTimesTest, ManyRowsRunAtThePeakOfBf16OrOfInt8) {
