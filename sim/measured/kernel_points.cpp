@@ -67,8 +67,9 @@ KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::
     if (point.kind == "copy") kernels.copies.push_back(point);
     if (point.kind == "launch") kernels.launches.push_back(point);
     const std::vector<work::Kernel> one = kernels_of(point);
+    const bool is_own = point.hand_written && (point.what == "rmsnorm" || point.what == "softmax");
     const bool shows_host = !point.graph && point.median_us < kLongerThanLaunch * point.host_us;
-    if (one.size() != 1 || point.sustained || shows_host) continue;
+    if (one.size() != 1 || point.sustained || shows_host || is_own) continue;
     KernelRow row;
     row.kernel = one.front();
     row.us = point.median_us - (point.graph ? stream.graph_gap : stream.gap).us();

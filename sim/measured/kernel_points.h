@@ -11,9 +11,10 @@
 
 namespace weft::measured {
 
-// Points of kinds gemm, attention and memory that one kernel stands for, in short bursts and longer than the host's launch, and
-// copies; only those of `record_set`, where one is given. Times are without the gap between kernels, as `profile` has it.
-// ConfigError where the file's GPU is none that Weft knows.
+// Points of kinds gemm, attention and memory that one kernel stands for, in short bursts and longer than the host's launch,
+// copies and launches; only those of `record_set`, where one is given. Norms and softmax that `weft measure` has written itself
+// are no framework's, and left out. Times are without the gap between kernels, as `profile` has it. ConfigError where the
+// file's GPU is none that Weft knows.
 [[nodiscard]] KernelLog kernel_log_of(const PointLog& log, const Profile& profile, const std::string& record_set);
 
 // Single products of all logs as a table of one's own, each shape once, by its median: the kernel alone, without the gap before

@@ -37,6 +37,29 @@ TEST(KernelPointsTest, KeepsKernelsOfTheRecordSetHoweverShortUnlessTheHostShows)
   EXPECT_NE(quick.digest, digest_of(log, "full"));
 }
 
+// Norms of `weft measure` are its own; those of a framework are what steps have.
+TEST(KernelPointsTest, FitsSeeNoNormsOfTheRunner) {
+  const Profile profile = four_gpus().profile;
+  PointLog log;
+  log.file = "points.jsonl";
+  log.gpu = "NVIDIA H200";
+  for (const char* what : {"rmsnorm", "softmax", "copy"}) {
+    MeasuredPoint point;
+    point.kind = "memory";
+    point.what = what;
+    point.bytes = Bytes{1 << 28};
+    point.elements = 1 << 26;
+    point.median_us = 100;
+    point.hand_written = true;
+    log.points.push_back(point);
+  }
+  const KernelLog kernels = kernel_log_of(log, profile, "");
+  ASSERT_EQ(kernels.kernels.size(), 1U);
+  EXPECT_EQ(kernels.kernels.front().kernel.kind, work::KernelKind::kCopy);
+  log.points.front().hand_written = false;
+  EXPECT_EQ(kernel_log_of(log, profile, "").kernels.size(), 2U);
+}
+
 TEST(PointKindTest, EveryKindIsFoundByItsNameAndNoOtherIs) {
   std::set<std::string_view> names;
   for (const PointKind* kind : point_kinds()) {
