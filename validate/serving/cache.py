@@ -1,9 +1,13 @@
-"""Says how far off Weft's KV caches are from those that engines print, by engine: python3 cache.py WEFT [--json FILE]."""
+"""Says how far off Weft's KV caches are from those that engines print, by engine: python3 cache.py WEFT [--json FILE].
+
+With --fit it prints what engine_memory.cpp has from the half of the rows that it is fitted to, as that half gives it.
+"""
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import tempfile
@@ -75,9 +79,42 @@ def is_new(row):
     return row["version"].startswith(("0.17", "0.18", "0.19", "0.2x"))
 
 
+def shape(row, models):
+    """Hidden width and vocabulary of a row's model."""
+    if row["model"] in models:
+        return models[row["model"]]["hidden"], models[row["model"]]["vocab"]
+    with open(os.path.join(ROOT, "configs", "models", row["model"] + ".yaml")) as file:
+        text = file.read()
+    return tuple(int(re.search(rf"^{key}: (\d+)", text, re.MULTILINE).group(1)) for key in ("hidden", "vocab"))
+
+
+def fit(rows, models):
+    """What the half that is fitted to says of vLLM since 0.17 and of TensorRT-LLM since 1.0, in GB and bytes."""
+    logs = [row for row in rows if row["engine"] == "vllm" and "activations_gib" in row.get("log", {})]
+    logs = [row for row in logs if is_new(row) and "pipeline" not in row]
+    for name, is_shared in (("one GPU", False), ("several GPUs", True)):
+        taken = [row["log"]["non_torch_gib"] * GIB / 1e9 for row in logs if (row["tensor"] > 1) == is_shared]
+        print(f"vLLM's runtime, {name}: {statistics.mean(taken):.2f} GB ({len(taken)} logs)")
+    each = []
+    for row in logs:
+        hidden, vocab = shape(row, models)
+        if row["model"] not in models or "moe" not in models[row["model"]]:
+            sampling = row["log"]["activations_gib"] * GIB - 2 * row["token_budget"] * hidden
+            each.append(sampling / (row["max_batch"] * vocab))
+    print(f"vLLM's sampling: {statistics.median(each):.1f} bytes a logit, {min(each):.1f} to {max(each):.1f} ({len(each)} logs)")
+    left = []
+    for row in rows:
+        if row["engine"] == "tensorrt_llm" and row["version"] == "1.x":
+            memory = row["memory"]
+            cache = row["tokens"] * memory["kv_block"] / row["block"]
+            left.append((memory["capacity"] - memory["weights"] - memory["activations"] - cache / row["utilization"]) / 1e9)
+    print(f"TensorRT-LLM's runtime, several GPUs: {statistics.mean(left):.2f} GB ({len(left)} rows)\n")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("weft")
+    parser.add_argument("--fit", action="store_true", help="prints what the constants are fitted to")
     parser.add_argument("--json", help="writes the rows there")
     args = parser.parse_args()
     with open(os.path.join(HERE, "cache_published.json")) as file:
@@ -94,6 +131,8 @@ def main():
             text = f"{100 * row['error']:+7.2f} %, {row['gb']:+6.2f} GB" if memory else problem
             print(f"{name:60} {row['half']:9} {text}", flush=True)
     print()
+    if args.fit:
+        fit([row for row in rows if row["half"] == HALVES[0]], published["models"])
     for where in (*HALVES, ""):
         chosen = [row for row in rows if where in ("", row["half"])]
         for engine in ("vllm", "sglang", "tensorrt_llm", ""):
