@@ -75,9 +75,10 @@ void print_latencies(const Report& report, const scenario::InferenceResult& resu
 
 void print_memory(const Report& report, const char* what, const work::EngineMemory& memory, const work::InferenceSetup& setup) {
   report.print(fmt::format(
-      "{:<11} {:.1f} of {:.0f} GB per GPU  (weights {:.1f}, activations {:.1f}, cache {:.1f}: {} tokens per engine)\n", what,
-      (memory.weights + memory.activations + memory.cache) / 1e9, memory.capacity / 1e9, memory.weights / 1e9,
-      memory.activations / 1e9, memory.cache / 1e9, memory.tokens(setup.kv_cache)));
+      "{:<11} {:.1f} of {:.0f} GB per GPU  (weights {:.1f}, activations {:.1f}, runtime {:.1f}, cache {:.1f}: {} tokens per "
+      "engine)\n",
+      what, (memory.weights + memory.activations + memory.runtime + memory.cache) / 1e9, memory.capacity / 1e9,
+      memory.weights / 1e9, memory.activations / 1e9, memory.runtime / 1e9, memory.cache / 1e9, memory.tokens(setup.kv_cache)));
 }
 
 void print_engines(const Report& report, const scenario::InferenceResult& result) {

@@ -14,8 +14,9 @@ void write_quantiles(JsonWriter& json, std::string_view key, const scenario::Qua
 
 void write_memory(JsonWriter& json, std::string_view key, const work::EngineMemory& memory) {
   json.key(key).begin_object().field("capacity", memory.capacity).field("usable", memory.usable);
-  json.field("weights", memory.weights).field("activations", memory.activations).field("kv_cache", memory.cache);
-  json.field("total", memory.weights + memory.activations + memory.cache);
+  json.field("weights", memory.weights).field("activations", memory.activations).field("runtime", memory.runtime);
+  json.field("kv_cache", memory.cache);
+  json.field("total", memory.weights + memory.activations + memory.runtime + memory.cache);
   json.field("kv_block", memory.block_bytes).field("kv_blocks_per_engine", memory.blocks).end_object();
 }
 

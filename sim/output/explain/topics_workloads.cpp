@@ -334,14 +334,22 @@ std::vector<Topic> workloads_topics() {
                 .assumes =
                     "A token takes 2 x layers x key/value heads x head width elements, or MLA's latents, of "
                     "kv_cache.precision; heads are spread over the tensor-parallel GPUs, and whole on each where there are "
-                    "fewer heads than GPUs. Blocks of kv_cache.block tokens fill what weights and activations leave of "
-                    "kv_cache.utilization of the memory. Where no block is free, the sequence admitted last gives up its own, "
+                    "fewer heads than GPUs. Blocks of kv_cache.block tokens fill what the engine leaves, by its library's "
+                    "rule. vLLM: kv_cache.utilization of the memory, less weights, the largest step and the runtime. SGLang: "
+                    "that share of what is free at the start, less weights. TensorRT-LLM: that share of what weights, the "
+                    "largest step and the runtime leave. The largest step has scheduler.token_budget tokens and samples "
+                    "scheduler.max_batch of them; the runtime is the context, communicators and workspaces of libraries, more "
+                    "of them for a group of GPUs than for one. kv_cache.activations and kv_cache.runtime say them in their "
+                    "place. Where no block is free, the sequence admitted last gives up its own, "
                     "to be computed again or swapped (scheduler.preemption). TensorRT-LLM starts only what "
                     "has room to its end (none). With kv_cache.prefix_caching an engine finds the leading whole blocks of a "
                     "prompt that it holds, and computes the rest, a token at least. Requests share blocks, which take room "
                     "once and stay until it is needed, least recently used first. A trace's hash_ids, requests.shared_prefix "
                     "or requests.prefix_hit_rate say what is shared.",
                 .leaves_out = {"kv_cache: windows do not shrink it; prefixes are shared where prefix_caching says so",
+                               "kv_cache: CUDA graphs take nothing from it, as in vLLM before 0.21; 0.5 to 1.9 GB in logs",
+                               "kv_cache: what a runtime takes is fitted to logs of H100, and the same on every GPU; vLLM "
+                               "before 0.17 samples with 39 bytes a logit and not 15",
                                "kv_cache: a prefix is one for all attention groups of an engine; engines that only decode keep "
                                "none, and none moves to the host or to another engine",
                                "kv_cache: scales of an fp8 cache take no room"},
@@ -374,13 +382,12 @@ std::vector<Topic> workloads_topics() {
       {.names = {"inference", "serving", "continuous_batching", "expert_power_law", "redundant_experts"},
        .text = {.title = "serving of requests: engines that batch continuously, caches of keys and values, prefill apart from "
                          "decoding",
-                .assumes =
-                    "An engine takes step after step: one token of every running answer, and pieces of waiting prompts "
-                    "up to a token budget. A step's time is that of its kernels (`weft explain kernels`), of NCCL's "
-                    "collectives over its GPUs as they run on the idle machine, and of launches. Weights are read once, "
-                    "and so are the experts that any token meets. The cache is paged; what is left of the memory's share "
-                    "after weights and activations holds it. Disaggregated, a prompt's cache moves over the fabric, "
-                    "beside the others'.",
+                .assumes = "An engine takes step after step: one token of every running answer, and pieces of waiting prompts "
+                           "up to a token budget. A step's time is that of its kernels (`weft explain kernels`), of NCCL's "
+                           "collectives over its GPUs as they run on the idle machine, and of launches. Weights are read once, "
+                           "and so are the experts that any token meets. The cache is paged; what weights, activations and the "
+                           "runtime leave of memory's share holds it. Disaggregated, a prompt's cache moves over the fabric, "
+                           "beside the others'.",
                 .leaves_out =
                     {"inference: kernels are fused as vLLM and TensorRT-LLM fuse them; quantizing activations costs "
                      "nothing",
@@ -402,7 +409,7 @@ std::vector<Topic> workloads_topics() {
                      "to decoding",
                      "inference: windows do not shrink the cache; prefixes are shared where kv_cache.prefix_caching says so",
                      "inference: an engine, once chosen for a request, keeps it; requests and tokens travel at once",
-                     "inference: the memory that context and NCCL's buffers take is in what kv_cache.utilization leaves"},
+                     "inference: context, communicators and workspaces take as much memory on every GPU (kv_cache)"},
                 .sources = {"models/workloads §6, §4.3, §4.4", "DeepSeek-V3 §3.4 (attention groups, expert parallelism)",
                             "Kwon et al., 2023 (paged caches, preemption)", "Agrawal et al., 2024 (chunked prefill)",
                             "Zhong et al., 2024 (disaggregation)", "Leviathan et al., 2023 (speculative decoding)"},

@@ -45,13 +45,21 @@ struct ServingPrecision {
   Precision dispatch = Precision::kBf16;     // of tokens to experts
 };
 
-// Whose kernels an engine runs.
+// Which share of a GPU an engine's kv_cache.utilization is, and what leaves no room for its cache (engine_memory.h).
+enum class CacheRule : std::uint8_t {
+  kOfTotal,  // vLLM: of all memory, for weights, the largest step, what the runtime took, and cache
+  kOfStart,  // SGLang: of what is free at the start, for weights and cache; steps and graphs take of the rest
+  kOfRest,   // TensorRT-LLM: of what weights, the largest step and the runtime leave, for the cache
+};
+
+// Whose kernels an engine runs, and how it sizes its cache.
 struct EngineLibrary {
   std::string name = "vllm";        // as it is written
   std::string all_reduce = "vllm";  // of coll::library_names(); empty: NCCL's
   bool fuses = true;                // false: PyTorch's operators, a kernel each
   bool flash = true;                // answers by FlashAttention; false: by TensorRT-LLM's XQA kernels
   bool calls_experts = true;        // a layer's routed experts are one call of vLLM's kind (kernels/experts.h)
+  CacheRule cache = CacheRule::kOfTotal;
 };
 
 // Tokens of a prompt or of an answer: one number, or lognormal around a median, rounded and kept within bounds.
@@ -126,9 +134,10 @@ struct SchedulerOptions {
 
 struct KvCacheOptions {
   Precision precision = Precision::kBf16;
-  double utilization = 0.9;               // of a GPU's memory, by weights, activations and cache
+  double utilization = 0.9;               // of a GPU's memory; of which part of it: CacheRule
   std::int64_t block = 16;                // tokens
-  std::optional<Bytes> activations = {};  // kept free for them; none: by the token budget
+  std::optional<Bytes> activations = {};  // kept free for them; none: by the token budget and the batch
+  std::optional<Bytes> runtime = {};      // of context, communicators and workspaces; none: by the library and the plan
   bool prefix_caching = false;            // blocks are shared, and stay when nobody uses them
   bool is_written = true;                 // false: a step by itself, whose prompts' keys nobody keeps
 };

@@ -325,6 +325,7 @@ void read_cache(ParamReader& inference, const GpuSpec* gpu, InferenceSetup& out)
   out.kv_cache.utilization = cache.optional<Ratio>("utilization", Ratio{0.9}, between(Ratio{0.01}, Ratio{1.0})).value;
   out.kv_cache.block = cache.optional<std::int64_t>("block", 16, between(1, 65'536));
   out.kv_cache.activations = cache.optional<Bytes>("activations");
+  out.kv_cache.runtime = cache.optional<Bytes>("runtime");
   out.kv_cache.prefix_caching = cache.optional<bool>("prefix_caching", false);
   const auto keeps_state = [](const LayerShape& shape) { return is_recurrent(shape.mixer.kind); };
   if (out.kv_cache.prefix_caching && out.model.layers > 0 && std::ranges::any_of(distinct_shapes(out.model), keeps_state)) {
@@ -339,7 +340,12 @@ void read_cache(ParamReader& inference, const GpuSpec* gpu, InferenceSetup& out)
 // its models' `_power_law_alpha`, 2026).
 constexpr double kUsualPowerLaw = 1.01;
 
-// A library's name stands for its kernels and for its all-reduces.
+CacheRule cache_rule(std::string_view library) {
+  if (library == "sglang") return CacheRule::kOfStart;
+  return library == "tensorrt_llm" ? CacheRule::kOfRest : CacheRule::kOfTotal;
+}
+
+// A library's name stands for its kernels, for its all-reduces and for how it sizes its cache.
 std::optional<EngineLibrary> find_engine_library(std::string_view name) {
   const std::vector<std::string> known = engine_libraries();
   if (std::ranges::find(known, name) == known.end()) return std::nullopt;
@@ -348,7 +354,8 @@ std::optional<EngineLibrary> find_engine_library(std::string_view name) {
                        .all_reduce = is_torch || name == "nccl" ? "" : std::string{name},
                        .fuses = !is_torch,
                        .flash = name != "tensorrt_llm",
-                       .calls_experts = !is_torch && name != "tensorrt_llm"};
+                       .calls_experts = !is_torch && name != "tensorrt_llm",
+                       .cache = cache_rule(name)};
 }
 
 InferenceSetup read_inference(ParamReader& inference, std::size_t endpoints, const GpuSpec* gpu) {
