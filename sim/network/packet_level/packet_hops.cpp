@@ -80,7 +80,7 @@ WEFT_RARE void PacketNetwork::on_rare_event(EventKind kind, std::uint32_t index,
     case EventKind::kArrival:
       break;
     case EventKind::kLate:
-      pass_on(index, packets_[index], packets_[index].ingress.value(), simulator_.now());
+      stored(index);
       break;
     case EventKind::kPause:
       set_paused(index, static_cast<int>(extra >> 1), (extra & 1) != 0);
@@ -418,12 +418,24 @@ WEFT_EVERY_HOP void PacketNetwork::pass_on(PacketId packet, Packet& p, std::uint
     // A faster link must not run dry in the middle of a packet: it is stored first, and passes the device as a whole
     // (models/network §2.2). Where the link's own packets are smaller, they follow one another as this one comes in.
     if (p.payload <= wire.full_payload) {
+      p.next = out.value();
       schedule(p.tail, Phase::kDelivery, EventKind::kLate, packet);
       return;
     }
     p.tail += Duration::from_ps(wire.usual[0].ps);
   }
   join(state, out.value(), packet, p, now);
+}
+
+// It takes the link that it was stored for: one that drew again would leave fast links to slow ones.
+WEFT_RARE void PacketNetwork::stored(PacketId packet) {
+  Packet& p = packets_[packet];
+  const std::uint32_t out = p.next;
+  if (links_[out].port.failed) {
+    pass_on(packet, p, p.ingress.value(), simulator_.now());
+  } else {
+    join(links_[out], out, packet, p, simulator_.now());
+  }
 }
 
 WEFT_EVERY_HOP void PacketNetwork::join(LinkState& state, std::uint32_t out, PacketId packet, Packet& p, Time now) {

@@ -335,6 +335,8 @@ class PacketNetwork final : private EventTarget {
   void port_free(std::uint32_t link);
   void arrival(PacketId packet);
   void pass_on(PacketId packet, Packet& p, std::uint32_t link, Time now);
+  // All of it is at the device now.
+  void stored(PacketId packet);
   void join(LinkState& state, std::uint32_t out, PacketId packet, Packet& p, Time now);
   void enqueue(LinkState& state, std::uint32_t link, PacketId packet, Packet& p, Time now);
   void append(LinkState& state, std::uint32_t link, PacketId packet, Packet& p, Time now);

@@ -232,10 +232,12 @@ std::vector<LinkId> FabricRoutes::usable_uplinks(DeviceId nic_a, DeviceId nic_b)
 
 bool FabricRoutes::joined(DeviceId nic_a, DeviceId nic_b) const { return !usable_uplinks(nic_a, nic_b).empty(); }
 
-void FabricRoutes::spread(std::span<const LinkId> candidates, std::vector<NextHop>& out) const {
+void FabricRoutes::spread(DeviceId at, std::span<const LinkId> candidates, std::vector<NextHop>& out) const {
+  const bool even = topology_->host_of(at) < 0 && policy_->per_packet() != PerPacket::kLeastQueued;
+  const auto part = [&](LinkId link) { return topology_->spec(even ? candidates[0] : link).capacity(); };
   double total = 0;
-  for (const LinkId link : candidates) total += topology_->spec(link).capacity();
-  for (const LinkId link : candidates) out.push_back({link, topology_->spec(link).capacity() / total});
+  for (const LinkId link : candidates) total += part(link);
+  for (const LinkId link : candidates) out.push_back({link, part(link) / total});
 }
 
 void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
@@ -245,7 +247,7 @@ void FabricRoutes::select(DeviceId at, int tier, std::span<const LinkId> candida
     return;
   }
   if (policy_->spreads()) {
-    spread(candidates, out);
+    spread(at, candidates, out);
     return;
   }
   std::vector<double> weights;
@@ -400,7 +402,7 @@ std::optional<RouteFragment> FabricRoutes::walk_detours(DeviceId nic_a, DeviceId
         std::map<DeviceId, double> next;
         for (const auto& [device, fraction] : wave) {
           hops.clear();
-          spread(links_between(device, target), hops);
+          spread(device, links_between(device, target), hops);
           for (const NextHop& hop : hops) {
             used[hop.link.value()] += fraction * hop.weight;
             next[topology_->link(hop.link).to] += fraction * hop.weight;

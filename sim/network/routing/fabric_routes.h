@@ -79,8 +79,9 @@ class FabricRoutes {
   [[nodiscard]] std::uint32_t intern(const std::vector<LinkId>& links) const;  // a set's id
   [[nodiscard]] std::uint32_t set_towards(SwitchIndex at, DeviceId nic) const;
   [[nodiscard]] std::vector<LinkId> usable_uplinks(DeviceId nic_a, DeviceId nic_b) const;
-  // In proportion to what each carries: an even split would leave a wider one idle (models/network §7 K26).
-  void spread(std::span<const LinkId> candidates, std::vector<NextHop>& out) const;
+  // Out of a host, and where packets go by queues, in proportion to what each carries: an even split would leave a wider one
+  // idle (models/network §7 K26). A switch whose packets draw their links gives each of them as many.
+  void spread(DeviceId at, std::span<const LinkId> candidates, std::vector<NextHop>& out) const;
   void select(DeviceId at, int tier, std::span<const LinkId> candidates, DeviceId nic_b, const Flow& flow,
               std::vector<NextHop>& out) const;
   [[nodiscard]] RouteFragment walk(DeviceId nic_a, DeviceId nic_b, const Flow& flow) const;

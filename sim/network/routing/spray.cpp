@@ -16,7 +16,7 @@ const Registration<RoutingPolicy> spray{
     .name = "spray",
     .summary = "every packet takes any equal-cost path; flows load all alike",
     .make = [](ParamReader&) -> std::unique_ptr<RoutingPolicy> { return std::make_unique<Spray>(); },
-    .model = {.assumes = "A flow loads all equal-cost links alike.",
+    .model = {.assumes = "A flow loads all equal-cost links of a switch alike, whatever each of them carries.",
               .leaves_out = {"at flow fidelity reordering at the receiver costs nothing"},
               .sources = {"models/network §5.1"}},
 };
