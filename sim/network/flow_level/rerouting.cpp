@@ -17,12 +17,6 @@ void add(Footprint& to, Footprint part, double times) {
   to.couple(part);
 }
 
-bool uses_any(const Footprint& footprint, std::span<const LinkId> links) {
-  return std::ranges::any_of(footprint.usages, [&](const Usage& usage) {
-    return std::ranges::any_of(links, [&](LinkId link) { return link.value() == usage.resource.value(); });
-  });
-}
-
 }  // namespace
 
 bool Rerouting::leaves_its_host(const Footprint& footprint) const {
@@ -71,9 +65,7 @@ void Rerouting::take_apart(FootprintId id) {
 void Rerouting::set_link_state(std::span<const LinkId> links, bool up, bool returns) {
   for (std::size_t i = 0; i < fabric_.footprint_count(); ++i) {
     const FootprintId id = FootprintId::from_index(i);
-    const Footprint& footprint = fabric_.footprint(id);
-    if (rests_.contains(id) || !leaves_its_host(footprint)) continue;
-    if (up || uses_any(footprint, links)) take_apart(id);
+    if (!rests_.contains(id) && leaves_its_host(fabric_.footprint(id))) take_apart(id);
   }
   for (const LinkId link : links) {
     router_.set_link_state(link, up);

@@ -1,7 +1,7 @@
 // Keeps flows on the router's present paths while links fail and come back.
 //
 // A footprint holds what the router answered when it was made, and often more: engines, memories, other paths coupled to it.
-// When a link's state changes, the router's part is taken out of each footprint that this concerns and its new answer is put
+// When a link's state changes, the router's part is taken out of each footprint that leaves its host and its new answer is put
 // in; what moves goes on over the new resources with what it has left (FlowFabric::replace). The router's part is the sum of
 // its answers for all paths, or, of a transfer that a switch adds up or copies, each resource once. A footprint that has no
 // other path waits where a link that is down will be back; else, or where it is none of the two, the fabric aborts what uses
@@ -26,7 +26,7 @@ class Rerouting {
   Rerouting(Router& router, FlowFabric& fabric) : router_{router}, fabric_{fabric} {}
 
   // Sets links of the fabric up or down, for the router and the flows at once. `returns`: these links are down for a time only.
-  // Costs a route for every footprint that uses one of them, or where they come back, that leaves its host.
+  // Costs a route for every footprint that leaves its host: a switch that hashes flows over its links moves others too.
   void set_link_state(std::span<const LinkId> links, bool up, bool returns = false);
 
  private:

@@ -82,7 +82,9 @@ const Registration<RoutingPolicy> ecmp{
                   "path; two flows may collide on a link while another is idle. With `weights: capacity`, or `links` and a "
                   "`weight` of each link, a link has its part of the hash's range by weight.",
               .leaves_out = {"weights are exact: switches repeat a link in a table of some entries, and round them",
-                             "real hashes differ by vendor: collisions are as frequent, but not on the same flows"},
+                             "real hashes differ by vendor: collisions are as frequent, but not on the same flows",
+                             "when a link fails or is back a switch hashes all flows over the links that it has then; with "
+                             "resilient hashing only those of the link would move"},
               .sources = {"models/network §5.1", "Zhou et al., WCMP, EuroSys 2014"}},
 };
 
