@@ -89,6 +89,8 @@ class Fabric {
 
   // The footprint's own transport, before its first transfer. Flows heed its rate, where a transfer has no cap of its own.
   virtual void set_transport(FootprintId footprint, const FlowTransport& transport) = 0;
+  // Makes what transfers on the footprint need, after set_transport() and while there is a way: links are to fail.
+  virtual void set_up(FootprintId /*footprint*/) {}
   // How messages are cut into packets, unless a footprint's own transport says otherwise.
   [[nodiscard]] virtual PacketShape packet_shape() const { return {}; }
 
@@ -117,6 +119,9 @@ class Fabric {
   virtual void restore(ResourceId resource) = 0;
   // Sets links up or down, for the router and for what moves over them at once. `returns`: they are down for a time only.
   virtual void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns);
+
+  // Whether a link that is down will be back, so that what has no way waits.
+  [[nodiscard]] virtual bool failures_pass() const { return false; }
 
   // Faults that only packets meet, before the run begins or at their time. InternalError where there are none.
   virtual void add_drop_rule(const DropRule& rule);

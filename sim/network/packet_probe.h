@@ -52,6 +52,7 @@ struct FlowCounters {
   std::int64_t cnps = 0;                  // that its sender received
   std::int64_t timeouts = 0;              // after which its sender sent again,
   Duration timeout_wait;                  // and the time that they lasted
+  int gave_up_after = 0;                  // so many in a row; 0: it has not
   std::int64_t delivered_wire_bytes = 0;  // of data packets that its receiver accepted
   Bandwidth rate;                         // present limit of its congestion control; 0: none
   Bytes window = Bytes::max();

@@ -24,6 +24,7 @@ using namespace literals;
 constexpr PriorityMask kAllPriorities = 0xFF;
 // Below XOFF, where nothing else is said: three packets of about 1 kB, as in models/network §7 K4.
 constexpr Bytes kXonBelowXoff{3'000};
+constexpr int kMostRetries = 250;
 // INT of five hops, in the format of the HPCC paper (models/network §3.2).
 constexpr Bytes kTelemetry{42};
 
@@ -288,7 +289,10 @@ void provide(ParamReader& section, const CongestionNeeds& needs, bool needs_acks
       settings.acks = AckMode::kPackets;
     }
   }
-  if (needs.cnps && settings.cnps == AckMode::kNone) {
+  if (needs.cnps && settings.uec) {
+    section.error("congestion_control", "goes by congestion notifications, which Ultra Ethernet's transport does not have",
+                  "congestion_control: nscc, or rccc, or a transport of type: rdma");
+  } else if (needs.cnps && settings.cnps == AckMode::kNone) {
     section.error("cnps", fmt::format("{} needs congestion notifications", why), "cnps: free, or packets");
   }
   if (needs.telemetry && settings.telemetry.count() == 0) {
@@ -317,6 +321,8 @@ void read_acknowledgements(ParamReader& section, TransportSettings& settings) {
   settings.cnp_interval = section.optional<Duration>("cnp_interval", settings.cnp_interval);
   settings.nak_interval = section.optional<Duration>("nak_interval", settings.nak_interval, positive);
   settings.timeout = section.optional<Duration>("timeout", settings.timeout, positive);
+  settings.timeout_stated |= section.has("timeout");
+  settings.retries = static_cast<int>(section.optional<std::int64_t>("retries", settings.retries, between(0, kMostRetries)));
 }
 
 // Reads what a queue pair may state for itself too.
@@ -334,9 +340,9 @@ void read_queue_pair(ParamReader& section, TransportSettings& settings) {
   refuse_beside_uec(section, settings);
 }
 
-constexpr std::array<std::string_view, 13> kQueuePairKeys = {
-    "reliability",  "acks",         "ack_size", "ack_every",   "ack_priority", "cnps",        "cnp_size",
-    "cnp_interval", "nak_interval", "timeout",  "queue_pairs", "post_latency", "message_rate"};
+constexpr std::array<std::string_view, 14> kQueuePairKeys = {
+    "reliability",  "acks",         "ack_size", "ack_every", "ack_priority", "cnps",         "cnp_size",
+    "cnp_interval", "nak_interval", "timeout",  "retries",   "queue_pairs",  "post_latency", "message_rate"};
 
 TransportSettings read_transport(ParamReader section) {
   TransportSettings settings;
@@ -506,7 +512,8 @@ std::string missing_for(const CongestionNeeds& needs, const TransportSettings& t
     if (is_missing) missing += (missing.empty() ? "" : ", ") + std::string{what};
   };
   add(needs.acks && transport.acks == AckMode::kNone, "acknowledgements (transport.acks)");
-  add(needs.cnps && transport.cnps == AckMode::kNone, "congestion notifications (transport.cnps)");
+  add(needs.cnps && transport.cnps == AckMode::kNone,
+      transport.uec ? "congestion notifications (transport.type: rdma)" : "congestion notifications (transport.cnps)");
   add(needs.telemetry && transport.telemetry.count() == 0, "telemetry (transport.telemetry)");
   add(needs.credits && !grants_credit(transport), "credits of the destination (transport.type: uec, delivery_mode: rud)");
   return missing;

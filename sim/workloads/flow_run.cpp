@@ -39,6 +39,7 @@ void FlowRun::start() {
     return;
   }
   for (std::size_t i = 0; i < results_.size(); ++i) {
+    if (machine_.router.expects_changes()) find_ways(i);
     if (triggers_.waits(i)) continue;
     machine_.simulator.schedule(results_[i].start, Phase::kAction, component_, *this, i);
     const FlowOptions& options = workload_.options_of(workload_.flows[i]);
@@ -79,6 +80,21 @@ FootprintId FlowRun::footprint(std::size_t flow) {
                                                     : machine_.router.route(item.from, item.to, key_of(flow)));
   if (options.has_transport) machine_.fabric.set_transport(made, options.transport);
   return made;
+}
+
+// Before any link fails: a flow that starts while it has no way waits for the one that it had.
+void FlowRun::find_ways(std::size_t flow) {
+  machine_.fabric.set_up(footprint(flow));
+  if (workload_.options_of(workload_.flows[flow]).read) machine_.fabric.set_up(requests(*source_of(flow)));
+}
+
+// Model: requests go over a queue pair of their own, without acknowledgements: a lost one is not asked for again.
+FootprintId FlowRun::requests(Source& source) {
+  if (source.requests.valid()) return source.requests;
+  const FlowItem& item = workload_.flows[source.flow];
+  source.requests = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {source.flow}));
+  machine_.fabric.set_transport(source.requests, {.datagrams = true});
+  return source.requests;
 }
 
 void FlowRun::on_event(std::uint64_t payload) {
@@ -137,16 +153,10 @@ void FlowRun::post_next(Source& source) {
   if (!source.closed) machine_.simulator.schedule(next, Phase::kAction, component_, *this, flow);
 }
 
-// Model: requests go over a queue pair of their own, without acknowledgements: a lost one is not asked for again.
 void FlowRun::post_request(Source& source) {
   const FlowItem& item = workload_.flows[source.flow];
-  const FlowOptions& options = workload_.options_of(item);
-  if (!source.requests.valid()) {
-    source.requests = machine_.fabric.add_footprint(machine_.router.route(item.from, item.to, {source.flow}));
-    machine_.fabric.set_transport(source.requests, {.datagrams = true});
-  }
-  machine_.fabric.post({.footprint = source.requests,
-                        .bytes = options.request,
+  machine_.fabric.post({.footprint = requests(source),
+                        .bytes = workload_.options_of(item).request,
                         .priority = static_cast<std::uint8_t>(item.priority),
                         .tag = source.flow | kRequest},
                        *this);
@@ -230,8 +240,9 @@ void FlowRun::on_aborted(TransferId, std::uint64_t tag) {
     const bool back = tag == flow && workload_.options_of(item).read;
     first_cuts_.push_back({.flow = flow,
                            .at = machine_.simulator.now(),
-                           .why = cut_between(machine_, back ? item.to : item.from, back ? item.from : item.to, key_of(flow))
-                                      .value_or(std::string{kLostForGood})});
+                           .why = why_aborted(machine_, tag == flow ? results_[flow].footprint : requests(*source_of(flow)),
+                                              back ? net::PathEnds{item.to, item.from, {flow}}
+                                                   : net::PathEnds{item.from, item.to, key_of(flow)})});
   }
   results_[flow].aborted = true;
   Source* source = source_of(flow);

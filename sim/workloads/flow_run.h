@@ -94,6 +94,8 @@ class FlowRun final : private net::TransferListener, private EventTarget {
   void post(std::size_t flow);
   void start_now(std::size_t flow);
   void post_message(Source& source);
+  void find_ways(std::size_t flow);
+  FootprintId requests(Source& source);
   void post_request(Source& source);
   void send(Source& source);  // the data
   void send_next(Source& source);

@@ -24,6 +24,7 @@ void JobRun::start() {
     for (const JobTransfer& transfer : jobs_[j].transfers) {
       const FootprintId footprint = machine_.fabric.add_footprint(machine_.router.route(transfer.from, transfer.to, {key++}));
       if (jobs_[j].has_transport) machine_.fabric.set_transport(footprint, jobs_[j].transport);
+      if (machine_.router.expects_changes()) machine_.fabric.set_up(footprint);
       states_[j].footprints.push_back(footprint);
     }
     machine_.simulator.schedule(jobs_[j].start, Phase::kAction, component_, *this, j);
@@ -73,14 +74,17 @@ void JobRun::on_delivered(TransferId, std::uint64_t job) {
 
 void JobRun::on_aborted(TransferId, std::uint64_t job) {
   if (results_[job].aborted) return;
-  results_[job].aborted = {.at = machine_.simulator.now(), .why = what_is_cut(jobs_[job], states_[job].first_key)};
+  results_[job].aborted = {.at = machine_.simulator.now(), .why = what_is_cut(jobs_[job], states_[job])};
 }
 
-std::string JobRun::what_is_cut(const JobItem& job, std::uint64_t key) const {
-  for (const JobTransfer& transfer : job.transfers) {
-    if (std::optional<std::string> cut = cut_between(machine_, transfer.from, transfer.to, {key++})) return *std::move(cut);
+std::string JobRun::what_is_cut(const JobItem& job, const State& state) const {
+  std::string why{kLostForGood};
+  for (std::size_t i = 0; i < job.transfers.size(); ++i) {
+    const JobTransfer& transfer = job.transfers[i];
+    why = why_aborted(machine_, state.footprints[i], {transfer.from, transfer.to, {state.first_key + i}});
+    if (why != kLostForGood) break;
   }
-  return std::string{kLostForGood};
+  return why;
 }
 
 std::size_t JobRun::unfinished() const {

@@ -52,7 +52,7 @@ class JobRun final : private net::TransferListener, private EventTarget {
   void on_aborted(TransferId transfer, std::uint64_t job) override;
   void begin_iteration(std::size_t job);
   void send(std::size_t job);
-  [[nodiscard]] std::string what_is_cut(const JobItem& job, std::uint64_t first_key) const;
+  [[nodiscard]] std::string what_is_cut(const JobItem& job, const State& state) const;
 
   net::Machine& machine_;
   const std::vector<JobItem>& jobs_;

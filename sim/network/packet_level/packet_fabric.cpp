@@ -125,6 +125,8 @@ void PacketFabric::set_transport(FootprintId flow, const FlowTransport& transpor
   transport_->set_transport(flow, transport.datagrams ? datagrams(settings_.transport) : transport);
 }
 
+void PacketFabric::set_up(FootprintId footprint) { transport_->set_up(footprint); }
+
 PacketShape PacketFabric::packet_shape() const {
   return {.payload = settings_.transport.payload, .telemetry = settings_.transport.telemetry};
 }

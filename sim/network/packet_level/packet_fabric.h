@@ -71,6 +71,7 @@ class PacketFabric final : public Fabric, public PacketProbe {
   FootprintId add_footprint(Footprint footprint) override;
   [[nodiscard]] const Footprint& footprint(FootprintId footprint) const override;
   void set_transport(FootprintId flow, const FlowTransport& transport) override;
+  void set_up(FootprintId footprint) override;
   [[nodiscard]] PacketShape packet_shape() const override;
   [[nodiscard]] bool takes_packets(FootprintId /*footprint*/) const override { return true; }
   [[nodiscard]] bool sends_packets(const CrossesAny& /*crosses*/) const override { return true; }
@@ -80,6 +81,7 @@ class PacketFabric final : public Fabric, public PacketProbe {
   void restore(ResourceId resource) override;
   // As long as some of what has failed will be back, who waits for a way need not give up.
   void set_link_state(Router& router, std::span<const LinkId> links, bool up, bool returns) override;
+  [[nodiscard]] bool failures_pass() const override { return returning_ > 0; }
   [[nodiscard]] ResourceCounters counters(ResourceId resource) const override;
   [[nodiscard]] const FabricTotals& totals() const override;
   void check_conservation() const override;

@@ -143,6 +143,8 @@ struct TransportSettings {
   Bytes cnp_size{98};
   Duration nak_interval = Duration::from_us(500);  // before a NAK is repeated without progress
   Duration timeout = Duration::from_us(67'109);    // 4.096 us x 2^14 (models/network §3.6)
+  bool timeout_stated = false;                     // else it is not below three round trips of the path
+  int retries = 7;                                 // after as many timeouts in a row and one more it gives up (InfiniBand)
   Bytes telemetry{0};                              // INT bytes added to a data packet on the wire
   int queue_pairs = 1;                             // a message is spread over so many, each with its own path
   Duration post_latency = {};                      // from a post until the NIC may send: doorbell, WQE fetch

@@ -68,6 +68,20 @@ std::uint32_t Transport::queue_pair(FootprintId flow) {
   return made.first;
 }
 
+void Transport::set_up(FootprintId flow) {
+  if (footprint(flow).paths.size() != 1) return;
+  const std::uint32_t first = queue_pair(flow);
+  for (std::uint32_t i = first; i < first + pairs_of_[flow.index()].count; ++i) {
+    if (FlowEnds& ends = own_ends_[i]; !ends.fixed && ends.back == kNoRoute && pairs_[i]->acks) add_way_back(i);
+  }
+}
+
+void Transport::add_way_back(std::uint32_t flow) {
+  FlowEnds& own = own_ends_[flow];  // of a part's flows it is made before the run
+  const QueuePair& pair = *pairs_[flow];
+  own.back = own.route[0] = routes_.add(routes_.back(pair.route, footprint(pair.footprint).paths[0].key.entropy));
+}
+
 const TransportSettings& Transport::settings_of(FootprintId footprint) const {
   const auto found = overrides_.find(footprint);
   return found == overrides_.end() || found->second.settings == nullptr ? settings_.transport : *found->second.settings;
@@ -87,7 +101,11 @@ void Transport::routes_changed() {
   for (std::uint32_t flow = 0; flow < pairs_.size(); ++flow) {
     QueuePair& pair = *pairs_[flow];
     choose_back(own_ends_[flow]);
-    if (routes_.broken(pair.route)) continue;
+    const bool waited = std::exchange(pair.waits_for_way, routes_.broken(pair.route) && failures_pass_);
+    if (routes_.broken(pair.route)) {
+      if (waited && !pair.waits_for_way) offer(flow);  // in vain
+      continue;
+    }
     if (routes_.first_links(pair.route) != pair.first_links) choose_links(pair, routes_.sample(pair.route));
     offer(flow);
   }
@@ -162,6 +180,8 @@ void Transport::set_up(QueuePair& pair, std::span<const LinkId> path, std::uint6
     congestion = how.congestion;
     pair.acks = how.acks != AckMode::kNone;
   }
+  // As long as nobody has said more: a round trip R and four times its first deviation, R / 2 (RFC 6298, 2.2).
+  pair.timeout = how.timeout_stated || !pair.acks ? how.timeout : std::max(how.timeout, 3 * round_trip(path, pair));
   if (own != nullptr) {
     if (own->window) pair.window = own->window->count();
     if (own->rate) pair.rate = own->rate->bytes_per_ps() * pair.share;
@@ -449,6 +469,7 @@ FlowCounters Transport::counters(FootprintId flow) const {
     counters.cnps += more.cnps;
     counters.timeouts += more.timeouts;
     counters.timeout_wait += more.timeout_wait;
+    counters.gave_up_after = std::max(counters.gave_up_after, more.gave_up_after);
     counters.delivered_wire_bytes += more.delivered_wire_bytes;
   }
   counters.outstanding_bytes = pair.outstanding;

@@ -7,7 +7,8 @@
 // Model: a receiver takes packets at line rate and answers at once; a packet asks for its acknowledgement where the window lets
 // no other follow and the receiver would wait for more; windows and rates count bytes as on the first link of the
 // fabric that the queue pair uses. An ACK stands for all packets below its number. Free acknowledgements and notifications take
-// the propagation of the way back. A queue pair gives up after seven timeouts in a row (InfiniBand's retry count).
+// the propagation of the way back. A queue pair gives up where nothing has come back after `retries` more attempts. While it
+// has no way, and a failure that will pass may be why, it sends nothing; its timeouts count all the same.
 // A failing link may take bytes of transfers that ask for it (Transfer::resend). These are sent again without acknowledgements
 // too, at once or when there is a way, as if the source had been told.
 // Where packets find their way one by one (spray, adaptive) the receiver takes them in any order under go-back-N too. Only what
@@ -44,6 +45,8 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   FootprintId add_footprint(Footprint footprint);
   [[nodiscard]] const Footprint& footprint(FootprintId id) const { return (*footprints_)[id.index()]; }
   void set_transport(FootprintId flow, const FlowTransport& transport);
+  // Makes its queue pairs and their ways there and back. Of a group, or from a device to itself, there are none.
+  void set_up(FootprintId flow);
   TransferId post(const Transfer& transfer, TransferListener& listener);
   // Its queue pair's number, made if need be.
   std::uint32_t queue_pair(FootprintId flow);
@@ -118,7 +121,6 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
  private:
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
   enum class EventKind : std::uint8_t { kWake, kControl, kDeliver, kTimeout, kCnp, kLost, kResend, kCredit };
-  static constexpr int kMostTimeouts = 7;
 
   struct Message {
     TransferListener* listener = nullptr;
@@ -172,6 +174,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::int32_t payload = 0;
     std::int32_t full_size = 0;
     Duration back_propagation;
+    Duration timeout;
     // Sender.
     std::int64_t next = 0;          // packet sent next
     std::int64_t acked = 0;         // all below are acknowledged
@@ -194,6 +197,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
     std::uint8_t timeouts = 0;
     bool open_loop = false;
     bool dead = false;
+    bool waits_for_way = false;
     bool acks = false;      // it gets acknowledgements: not inside a host
     bool repeats = false;   // and sends again what is lost
     bool in_order = false;  // its receiver takes packets in order only
@@ -239,6 +243,7 @@ class Transport final : private GroupTransfers::Owner, private EventTarget {
   // How many queue pairs each way between NICs has.
   [[nodiscard]] std::uint32_t pairs_per_way(FootprintId footprint) const;
   void choose_links(QueuePair& pair, std::span<const LinkId> path);
+  void add_way_back(std::uint32_t flow);
   // The way back, after the routes have been looked up.
   void choose_back(FlowEnds& ends);
   [[nodiscard]] Duration round_trip(std::span<const LinkId> path, const QueuePair& pair) const;

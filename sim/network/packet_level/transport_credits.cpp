@@ -84,7 +84,7 @@ bool Transport::waits_for_credit(const QueuePair& pair) { return pair.outstandin
 
 // After a few timeouts it asks again, since the credits that it waits for may be lost.
 void Transport::ask_for_credit(QueuePair& pair) {
-  if (++pair.credits->timeouts <= kMostTimeouts) return;
+  if (++pair.credits->timeouts <= pair.how->retries) return;
   pair.credits->timeouts = 0;
   pair.congestion->on_loss(simulator_.now());
 }

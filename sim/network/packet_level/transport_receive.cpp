@@ -146,10 +146,7 @@ void Transport::send_control(PacketId id, AckMode mode, std::int32_t size) {
   packet.last = false;
   packet.tail = simulator_.now();
   const FlowEnds& ends = ends_[packet.flow];
-  if (!ends.fixed && ends.back == kNoRoute) {
-    FlowEnds& own = own_ends_[packet.flow];  // of a part's flows it is made before the run
-    own.back = own.route[0] = routes_.add(routes_.back(pair.route, footprint(pair.footprint).paths[0].key.entropy));
-  }
+  if (!ends.fixed && ends.back == kNoRoute) add_way_back(packet.flow);
   const LinkId out = route(packet, ends.to[1]);
   if (out.valid()) {
     network_.enqueue(out, id);
@@ -209,13 +206,13 @@ void Transport::acknowledge(std::uint32_t flow, std::int64_t below, const Packet
     const std::int64_t arrived = packet.payload == kNoSack ? below - 1 : below + packet.payload;
     if (pair.selective->acknowledge(below, arrived)) {
       pair.timeouts = 0;  // the way is open, whatever is missing
-      if (pair.in_flight != nullptr) pair.deadline = now + pair.how->timeout;
+      if (pair.in_flight != nullptr) pair.deadline = now + pair.timeout;
     }
     if (pair.in_flight != nullptr) pair.outstanding -= pair.in_flight->arrived(below, arrived);
   }
   if (below > pair.acked) {
     pair.timeouts = 0;
-    pair.deadline = now + pair.how->timeout;
+    pair.deadline = now + pair.timeout;
     advance_acked(pair, below);
   }
   if (pair.entropies != nullptr)
@@ -265,7 +262,7 @@ void Transport::receive_trim(QueuePair& pair, const Packet& trimmed) {
   const Time now = simulator_.now();
   pair.entropies->feedback(trimmed.by, PathFeedback::kTrimmed);
   pair.timeouts = 0;
-  pair.deadline = now + pair.how->timeout;
+  pair.deadline = now + pair.timeout;
   const std::int64_t size = pair.in_flight->lost(trimmed.sequence);
   if (size == 0) return;  // it is on the way again, or there
   pair.outstanding -= size;
@@ -294,7 +291,7 @@ void Transport::rewind(std::uint32_t flow) {
 void Transport::arm_timeout(std::uint32_t flow) {
   QueuePair& pair = *pairs_[flow];
   if (!pair.repeats || pair.timer_queued) return;
-  pair.deadline = simulator_.now() + pair.how->timeout;
+  pair.deadline = simulator_.now() + pair.timeout;
   pair.timer_queued = true;
   schedule(pair.deadline, EventKind::kTimeout, flow);
 }
@@ -316,8 +313,9 @@ void Transport::timeout(std::uint32_t flow) {
     return;
   }
   ++pair.counters.timeouts;
-  pair.counters.timeout_wait += pair.how->timeout;
-  if (++pair.timeouts > kMostTimeouts) {
+  pair.counters.timeout_wait += pair.timeout;
+  if (++pair.timeouts > pair.how->retries) {
+    pair.counters.gave_up_after = pair.timeouts;
     give_up(flow);
     return;
   }

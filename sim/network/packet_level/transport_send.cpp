@@ -32,7 +32,7 @@ std::int64_t Transport::window_room(const QueuePair& pair) {
 Time Transport::may_send(QueuePair& pair) {
   const Time now = simulator_.now();
   const bool again = pair.selective != nullptr && pair.selective->peek_lost().has_value();
-  if (pair.dead || (!again && pair.next == pair.end)) return Time::max();
+  if (pair.dead || pair.waits_for_way || (!again && pair.next == pair.end)) return Time::max();
   if (pair.congestion != nullptr) pair.congestion->advance(now);
   const bool counts = !again || pair.in_flight != nullptr;
   if (counts && pair.outstanding >= window_room(pair)) return Time::max();
@@ -111,11 +111,11 @@ PacketId Transport::pull(LinkId link, int priority) {
     if (again) {
       pair.selective->pop_lost(pair.next);
       // It may have waited long for credit.
-      if (pair.credits != nullptr && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.how->timeout;
+      if (pair.credits != nullptr && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.timeout;
     } else {
       pair.most_sent = std::max(pair.most_sent, ++pair.next);
       if (pair.acks && pair.in_flight == nullptr) pair.outstanding += counted;
-      if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.how->timeout;
+      if (pair.acks && pair.outstanding == counted) pair.deadline = simulator_.now() + pair.timeout;
     }
     // A receiver that waits for more packets than the window holds would wait for ever.
     const std::int64_t every = pair.how->ack_every;
