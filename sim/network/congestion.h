@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -103,6 +104,8 @@ class CongestionFactory {
   virtual ~CongestionFactory() = default;
   [[nodiscard]] virtual CongestionNeeds needs() const = 0;
   [[nodiscard]] virtual CreditGrants grants() const { return {}; }  // where it needs credits
+  // The longest round trip without queues that its stated parameters are for; none: any, since they follow the path.
+  [[nodiscard]] virtual std::optional<Duration> longest_round_trip() const { return std::nullopt; }
   [[nodiscard]] virtual std::unique_ptr<CongestionControl> make(const CongestionContext& context) const = 0;
 };
 

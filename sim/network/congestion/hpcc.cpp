@@ -115,6 +115,7 @@ class HpccFactory final : public CongestionFactory {
   }
 
   [[nodiscard]] CongestionNeeds needs() const override { return {.acks = true, .cnps = false, .telemetry = true}; }
+  [[nodiscard]] std::optional<Duration> longest_round_trip() const override { return base_rtt_; }
 
   // R_AI is 10 Mb/s for each 25 Gb/s of the line in the authors' generator.
   [[nodiscard]] std::unique_ptr<CongestionControl> make(const CongestionContext& context) const override {

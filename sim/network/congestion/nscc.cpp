@@ -218,6 +218,7 @@ class NsccFactory final : public CongestionFactory {
   }
 
   [[nodiscard]] CongestionNeeds needs() const override { return {.acks = true, .cnps = false, .telemetry = false}; }
+  [[nodiscard]] std::optional<Duration> longest_round_trip() const override { return fixed_.base_rtt; }
   [[nodiscard]] std::unique_ptr<CongestionControl> make(const CongestionContext& context) const override {
     return std::make_unique<Nscc>(fixed_, context);
   }

@@ -16,13 +16,14 @@ namespace {
 
 using namespace literals;
 
+constexpr Duration kBase = 20_us;                                      // htsim's, whose round trips are below it
 const Range<double> kWindow{.min = 0, .max = 1e9, .above_min = true};  // packets
 
 struct SwiftParams {
   double additive = 1;  // packets per round trip
   double beta = 0.8;
   double max_decrease = 0.5;
-  Duration base = 20_us;
+  Duration base;
   Duration per_hop;
   Duration fs_range;
   double fs_min = 0.1;  // windows, in packets, between which the target scales
@@ -101,9 +102,9 @@ class SwiftFactory final : public CongestionFactory {
     fixed_.additive = params.optional<double>("additive", fixed_.additive, positive);
     fixed_.beta = params.optional<double>("beta", fixed_.beta, kShare);
     fixed_.max_decrease = params.optional<double>("max_decrease", fixed_.max_decrease, between(0, 1));
-    fixed_.base = params.optional<Duration>("base", fixed_.base, between(1_ps, 1_s));
-    fixed_.per_hop = params.optional<Duration>("per_hop", Duration::from_ps(fixed_.base.ps() * 100 / 655), at_most(1_s));
-    fixed_.fs_range = params.optional<Duration>("fs_range", 5 * fixed_.base, at_most(10_s));
+    base_ = params.optional<Duration>("base", between(1_ps, 1_s));
+    per_hop_ = params.optional<Duration>("per_hop", at_most(1_s));
+    fs_range_ = params.optional<Duration>("fs_range", at_most(10_s));
     fixed_.fs_min = params.optional<double>("fs_min", fixed_.fs_min, positive);
     fixed_.fs_max = params.optional<double>("fs_max", fixed_.fs_max, positive);
     if (fixed_.fs_max <= fixed_.fs_min) params.error("fs_max", "must be more than fs_min");
@@ -114,6 +115,7 @@ class SwiftFactory final : public CongestionFactory {
   }
 
   [[nodiscard]] CongestionNeeds needs() const override { return {.acks = true, .cnps = false, .telemetry = false}; }
+  [[nodiscard]] std::optional<Duration> longest_round_trip() const override { return base_; }
 
   // A larger window than the line sends within the target delay could not show in the delay, and would only take longer to
   // shrink.
@@ -121,6 +123,10 @@ class SwiftFactory final : public CongestionFactory {
     SwiftParams params = fixed_;
     params.packet = context.packet;
     params.base_rtt = context.base_rtt;
+    // A target below the round trip without queues would hold the window down for ever.
+    params.base = base_.value_or(std::max(kBase, context.base_rtt));
+    params.per_hop = per_hop_.value_or(Duration::from_ps(params.base.ps() * 100 / 655));
+    params.fs_range = fs_range_.value_or(5 * params.base);
     const double target = (params.base + context.hops * params.per_hop + params.fs_range).seconds();
     const double most = bits_per_second(context.line_rate) * target / (8 * static_cast<double>(context.packet.count()));
     params.max_window = std::max(params.min_window, max_window_.value_or(std::max(most, 1.0)));
@@ -130,6 +136,9 @@ class SwiftFactory final : public CongestionFactory {
 
  private:
   SwiftParams fixed_;
+  std::optional<Duration> base_;
+  std::optional<Duration> per_hop_;
+  std::optional<Duration> fs_range_;
   std::optional<double> max_window_;
 };
 
@@ -139,7 +148,8 @@ const Registration<CongestionFactory> swift{
     .name = "swift",
     .summary = "window by the round trip against a target that scales with hops and flows",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<SwiftFactory>(params); },
-    .model = {.assumes = "The target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by "
+    .model = {.assumes = "Unless stated, `base` is 20 us, or the path's round trip without queues where that is more. The "
+                         "target grows with the hops of the path and with 1/sqrt(window). Below it the window grows by "
                          "`additive` packets per round trip, above it it shrinks in proportion, once per round trip; under "
                          "one packet it is a pace.",
               .leaves_out = {"swift: the whole round trip is held against one target; delay inside end hosts is not told apart",

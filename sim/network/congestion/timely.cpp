@@ -86,10 +86,10 @@ class TimelyFactory final : public CongestionFactory {
   explicit TimelyFactory(ParamReader& params) {
     fixed_.ewma = params.optional<double>("ewma", fixed_.ewma, kShare);
     fixed_.beta = params.optional<double>("beta", fixed_.beta, kShare);
-    fixed_.t_low = params.optional<Duration>("t_low", fixed_.t_low);
-    fixed_.t_high = params.optional<Duration>("t_high", fixed_.t_high, positive);
-    if (fixed_.t_high < fixed_.t_low) params.error("t_high", "is below t_low");
-    fixed_.min_rtt = params.optional<Duration>("min_rtt", fixed_.min_rtt, positive);
+    t_low_ = params.optional<Duration>("t_low");
+    t_high_ = params.optional<Duration>("t_high", positive);
+    if (t_high_.value_or(fixed_.t_high) < t_low_.value_or(fixed_.t_low)) params.error("t_high", "is below t_low");
+    min_rtt_ = params.optional<Duration>("min_rtt", positive);
     fixed_.segment = params.optional<Bytes>("segment", Bytes{fixed_.segment}).count();
     fixed_.hai_after = params.optional<std::int64_t>("hai_after", fixed_.hai_after, between(1, 1'000'000));
     delta_ = params.optional<Bandwidth>("delta");
@@ -99,10 +99,16 @@ class TimelyFactory final : public CongestionFactory {
   }
 
   [[nodiscard]] CongestionNeeds needs() const override { return {.acks = true, .cnps = false, .telemetry = false}; }
+  [[nodiscard]] std::optional<Duration> longest_round_trip() const override { return t_high_; }
 
   // delta is 10 Mb/s for each 10 Gb/s of the line, five times that after five samples in a row.
   [[nodiscard]] std::unique_ptr<CongestionControl> make(const CongestionContext& context) const override {
     TimelyParams params = fixed_;
+    // The paper's thresholds are those of round trips of 20 us: on longer paths they leave room for as long a queue.
+    const Duration longer = std::max(context.base_rtt - fixed_.min_rtt, Duration{});
+    params.min_rtt = min_rtt_.value_or(fixed_.min_rtt + longer);
+    params.t_high = t_high_.value_or(fixed_.t_high + longer);
+    params.t_low = t_low_.value_or(std::min(fixed_.t_low + longer, params.t_high));
     params.line = bits_per_second(context.line_rate);
     params.min_rate = std::min(params.min_rate, params.line);
     params.delta = delta_ ? bits_per_second(*delta_) : params.line / 1000;
@@ -113,6 +119,9 @@ class TimelyFactory final : public CongestionFactory {
 
  private:
   TimelyParams fixed_;
+  std::optional<Duration> t_low_;
+  std::optional<Duration> t_high_;
+  std::optional<Duration> min_rtt_;
   std::optional<Bandwidth> delta_;
   std::optional<Bandwidth> hai_;
   std::optional<Bandwidth> initial_rate_;
@@ -124,8 +133,10 @@ const Registration<CongestionFactory> timely{
     .name = "timely",
     .summary = "rate by the round trip and its gradient",
     .make = [](ParamReader& params) -> std::unique_ptr<CongestionFactory> { return std::make_unique<TimelyFactory>(params); },
-    .model = {.assumes = "One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, "
-                         "between them it follows the gradient. Shares need not become equal.",
+    .model = {.assumes =
+                  "Unless stated, thresholds are the paper's, and on paths with round trips of over 20 us higher by the "
+                  "rest. One sample per segment acknowledged. Below t_low the rate grows by delta, above t_high it shrinks, "
+                  "between them it follows the gradient. Shares need not become equal.",
               .leaves_out = {"timely: losses do not slow a sender"},
               .sources = {"Mittal et al., TIMELY: RTT-based congestion control for the datacenter, SIGCOMM 2015",
                           "Zhu et al., ECN or delay, CoNEXT 2016", "models/network §3.3"}},
