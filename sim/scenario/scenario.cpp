@@ -14,8 +14,10 @@
 #include "sim/core/config/time_bounds.h"
 #include "sim/core/error.h"
 #include "sim/network/builtin.h"
+#include "sim/scenario/idle_keys.h"
 #include "sim/scenario/read_on.h"
 #include "sim/scenario/read_scenario.h"
+#include "sim/scenario/round_trips.h"
 #include "sim/scenario/scenario_layers.h"
 #include "sim/workloads/inference/serving_costs.h"
 #include "sim/workloads/kernels/clock.h"
@@ -366,6 +368,8 @@ Scenario read_scenario(const ConfigNode& root, const std::string& default_name, 
   check_end(root, workload, cluster.topology, simulation, diagnostics);
   check_program(root, workload, simulation, diagnostics);
   diagnostics.throw_if_any();
+  warn_of_idle_keys(cluster, *workload_map, workload, simulation.has_packets(), diagnostics);
+  if (simulation.has_packets()) warn_of_round_trips(cluster, *workload_map, workload, simulation.seed, diagnostics);
   coll::nccl::Settings nccl = nccl_settings(cluster, overrides);
   return {name, std::move(cluster), std::move(workload), simulation, std::move(measure), std::move(faults), std::move(nccl),
           root, std::move(part)};
