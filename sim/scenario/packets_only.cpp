@@ -48,11 +48,37 @@ std::vector<std::string> packets_only(const net::Cluster& cluster, const work::W
   const auto name = [&](std::string_view key, auto stated) {
     if (std::ranges::any_of(transports, stated)) keys.push_back(fmt::format("the flows' {}", key));
   };
+  name("packet", [](const net::FlowTransport* own) { return own->payload.has_value(); });
   name("window", [](const net::FlowTransport* own) { return own->window.has_value(); });
   name("congestion_control", [](const net::FlowTransport* own) { return own->congestion != nullptr; });
   name("queue pairs' settings", [](const net::FlowTransport* own) { return own->settings != nullptr; });
   name("open_loop", [](const net::FlowTransport* own) { return own->open_loop; });
   return keys;
+}
+
+std::vector<std::string> approximated(const net::Cluster& cluster, bool any_cable_fails) {
+  std::vector<std::string> notes;
+  const net::Topology& topology = cluster.topology;
+  const auto is_leaf = [&](DeviceId device) {
+    return std::ranges::any_of(topology.out_links(device),
+                               [&](LinkId link) { return topology.host_of(topology.link(link).to) >= 0; });
+  };
+  const auto joins_leaves = [&](DeviceId device) {
+    return std::ranges::any_of(topology.out_links(device), [&](LinkId link) {
+      const DeviceId to = topology.link(link).to;
+      return topology.host_of(to) < 0 && is_leaf(to);
+    });
+  };
+  if (cluster.routing == "adaptive" &&
+      std::ranges::any_of(topology.fabric_switches(), [&](DeviceId device) { return is_leaf(device) && joins_leaves(device); }))
+    notes.emplace_back(
+        "flow fidelity spreads flows of routing: adaptive over the shortest ways by what their links carry; where switches of "
+        "hosts are joined, packets go round busy ones, and can be 10 % and more faster or slower");
+  if (any_cable_fails)
+    notes.emplace_back(
+        "flow fidelity loses nothing with a cable, and moves flows at that instant; packets are lost and sent again, which "
+        "can take 10 % longer and more");
+  return notes;
 }
 
 std::string ignored_note(net::Fidelity fidelity, const std::vector<std::string>& keys) {

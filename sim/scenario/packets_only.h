@@ -15,6 +15,9 @@ namespace weft::scenario {
 [[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster);
 [[nodiscard]] std::vector<std::string> packets_only(const net::Cluster& cluster, const work::Workload& workload);
 
+// Flow fidelity answers these, but not as packets do: a sentence each. `any_cable_fails`: while the scenario runs.
+[[nodiscard]] std::vector<std::string> approximated(const net::Cluster& cluster, bool any_cable_fails);
+
 // The warning; empty where nothing is ignored.
 [[nodiscard]] std::string ignored_note(net::Fidelity fidelity, const std::vector<std::string>& keys);
 

@@ -67,6 +67,9 @@ class ScenarioRun {
   RunResult run() {
     std::string ignored = ignored_note(scenario_.simulation.fidelity, packets_only(scenario_.cluster, scenario_.workload));
     if (!ignored.empty()) notes_.insert(std::move(ignored));
+    if (scenario_.simulation.fidelity == net::Fidelity::kFlow) {
+      for (std::string& note : approximated(scenario_.cluster, !scenario_.faults.downs.empty())) notes_.insert(std::move(note));
+    }
     meter_.start();
     if (!scenario_.workload.collectives.empty()) {
       run_collectives();
