@@ -33,11 +33,24 @@ ClosParams ClosParams::read(ParamReader& params, std::string_view leaf_ports_key
   return read;
 }
 
+std::int64_t ClosParams::up_ports(std::int64_t hosts) const {
+  const auto up =
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(hosts) / oversubscription - 1e-9));  // exact ones whole
+  if (!spines) return up;
+  return *spines * (states_oversubscription ? ceil_div(up, *spines) : 1);
+}
+
+// With a stated number of spines alone, half of the ports, whatever the spines take.
 std::int64_t ClosParams::down_ports() const {
   if (hosts_per_leaf) return *hosts_per_leaf;
-  // down + up = ports and down = oversubscription x up; 1e-9 keeps exact quotients whole.
-  const auto up = static_cast<std::int64_t>(std::floor(static_cast<double>(leaf_ports) / (1 + oversubscription) + 1e-9));
-  return leaf_ports - std::max<std::int64_t>(up, 1);
+  if (spines && !states_oversubscription) return leaf_ports - leaf_ports / 2;
+  return most_hosts();
+}
+
+std::int64_t ClosParams::most_hosts() const {
+  std::int64_t hosts = leaf_ports - 1;
+  while (hosts > 1 && hosts + up_ports(hosts) > leaf_ports) --hosts;
+  return hosts;
 }
 
 FabricSize ClosPlan::size(std::int64_t host_cables) const {
@@ -55,15 +68,16 @@ std::optional<ClosPlan> plan_clos(const ClosParams& params, std::int64_t leaves,
     error = fmt::format("{} host ports do not fit one switch of {} ports", hosts_on_leaf, params.leaf_ports);
     return std::nullopt;
   }
-  plan.leaf_up = static_cast<std::int64_t>(std::ceil(static_cast<double>(hosts_on_leaf) / params.oversubscription - 1e-9));
+  plan.leaf_up = params.up_ports(hosts_on_leaf);
   if (params.spines) {
     plan.spines_per_pod = *params.spines;
-    plan.leaf_cables = params.states_oversubscription ? ceil_div(plan.leaf_up, plan.spines_per_pod) : 1;
-    plan.leaf_up = plan.leaf_cables * plan.spines_per_pod;
+    plan.leaf_cables = plan.leaf_up / plan.spines_per_pod;
   }
   if (hosts_on_leaf + plan.leaf_up > params.leaf_ports) {
+    const std::int64_t fit = params.most_hosts();
     error =
         fmt::format("{} hosts and {} up-links do not fit a leaf of {} ports", hosts_on_leaf, plan.leaf_up, params.leaf_ports);
+    if (fit < hosts_on_leaf && fit + params.up_ports(fit) <= params.leaf_ports) error += fmt::format("; {} hosts do", fit);
     return std::nullopt;
   }
   if (params.spines) {

@@ -46,8 +46,12 @@ struct ClosParams {
   // Reads leaf_ports, spine_ports, oversubscription and spines; `leaf_ports_key` is "leaf_ports" or "radix".
   static ClosParams read(ParamReader& params, std::string_view leaf_ports_key = "leaf_ports");
 
-  // Host ports of a leaf.
+  // Host ports of a leaf: where they are not stated, the most that leave room for their up-links.
   [[nodiscard]] std::int64_t down_ports() const;
+  // As many as leave room for their up-links, or 1.
+  [[nodiscard]] std::int64_t most_hosts() const;
+  // Up-links of a leaf with so many hosts.
+  [[nodiscard]] std::int64_t up_ports(std::int64_t hosts) const;
 };
 
 struct ClosPlan {

@@ -45,7 +45,7 @@ TEST(LeafSpineTest, SpinesMayBeStated) {
 
 TEST(LeafSpineTest, StatedSpinesMustFitBothSides) {
   EXPECT_EQ(load_errors(hosts_yaml(16, "type: leaf_spine, hosts_per_leaf: 8, leaf_ports: 15, spines: 8")),
-            std::vector<std::string>{"cluster.fabric: 8 hosts and 8 up-links do not fit a leaf of 15 ports"});
+            std::vector<std::string>{"cluster.fabric: 8 hosts and 8 up-links do not fit a leaf of 15 ports; 7 hosts do"});
   EXPECT_EQ(load_errors(hosts_yaml(16, "type: leaf_spine, hosts_per_leaf: 1, spine_ports: 15, leaf_ports: 4, spines: 1")),
             std::vector<std::string>{
                 "cluster.fabric: 16 leaves with 1 cable(s) to each spine need 16 ports of a spine, which has 15"});
@@ -76,6 +76,13 @@ TEST(LeafSpineTest, UplinksMayDifferFromHostLinks) {
     const bool down = t.host_of(t.link(link).to) >= 0;
     EXPECT_EQ(t.spec(link).rate.gbps(), down ? 400 : 800);
   }
+}
+
+// 42 hosts and 21 up-links fit 64 ports, 43 and 22 do not: 84 hosts take two leaves, one more takes three.
+TEST(LeafSpineTest, ALeafHasAsManyHostsAsLeaveRoomForTheirUpLinks) {
+  const std::string shape = "type: leaf_spine, leaf_ports: 64, oversubscription: 2";
+  EXPECT_EQ(cable_counts(hosts_on(84, shape)).at("leaf-spine"), 2 * 21);
+  EXPECT_EQ(cable_counts(hosts_on(85, shape)).at("leaf-spine"), 3 * 21);
 }
 
 }  // namespace
