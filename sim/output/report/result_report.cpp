@@ -19,6 +19,7 @@
 #include "sim/core/version.h"
 #include "sim/output/explain/explain.h"
 #include "sim/output/report/chart.h"
+#include "sim/output/report/flow_sections.h"
 #include "sim/output/report/planning_sections.h"
 #include "sim/output/report/report_parts.h"
 #include "sim/planning/cost/amount.h"
@@ -95,6 +96,7 @@ class Report {
     } else {
       document_.add(TileBlock{{{.label = "makespan", .value = figure(json_number(result, "makespan_ns") / 1e3) + " us"},
                                {.label = "transfers", .value = text_of(result, "transfers")}}});
+      add_flow_sections(document_, result);
     }
     add_links(result);
   }
@@ -226,20 +228,26 @@ class Report {
 
   void add_points(const OrderedJson& result) {
     std::vector<std::vector<std::string>> rows;
-    ChartSeries series{.name = "bus bandwidth", .mark = Mark::kLineAndDots};
+    std::vector<ChartSeries> kinds;  // a bus bandwidth of one is no measure of another
     for (const OrderedJson& point : list(result, "points")) {
       rows.push_back({text_of(point, "collective"), text_of(point, "ranks"), text_of(point, "bytes"),
                       text_of(point, "algorithm") + " " + text_of(point, "protocol"), text_of(point, "channels"),
                       figure(json_number(point, "time_us")), figure(json_number(point, "algbw_GBps")),
                       figure(json_number(point, "busbw_GBps"))});
-      series.points.push_back({json_number(point, "bytes"), json_number(point, "busbw_GBps"), rows.back()[3]});
+      auto kind = std::ranges::find(kinds, rows.back()[0], &ChartSeries::name);
+      if (kind == kinds.end())
+        kind = kinds.insert(
+            kind, ChartSeries{.name = rows.back()[0], .mark = Mark::kLineAndDots, .colour = kinds.size() % kChartColours});
+      kind->points.push_back({json_number(point, "bytes"), json_number(point, "busbw_GBps"), rows.back()[3]});
     }
-    if (series.points.size() > 2) {
+    for (ChartSeries& kind : kinds) std::ranges::stable_sort(kind.points, {}, &ChartPoint::x);
+    if (rows.size() > 2) {
+      if (kinds.size() == 1) kinds.front().name = "bus bandwidth";
       const std::string title = "Bus bandwidth by size";
       document_.add(ChartBlock{to_svg(XyChart{.title = title,
                                               .x = {.title = "size", .logarithmic = true, .text = TickText::kBytes},
                                               .y = {.title = "GB/s"},
-                                              .series = {series}}),
+                                              .series = std::move(kinds)}),
                                {}});
     }
     table("Collectives",
@@ -433,10 +441,30 @@ class Report {
     if (command == "size") used_.insert(used_.end(), {"plan_search", "cost"});
     if (result.contains("plans")) used_.insert(used_.end(), {"plan_search", "training", "megatron"});
     if (result.contains("servings")) used_.emplace_back("inference");
-    if (command != "goodput" && command != "topo") used_.emplace_back("flow");
+    if (command != "goodput" && command != "topo") use_fidelity(result);
     if (result.contains("iteration_time_ns")) used_.insert(used_.end(), {"training", "megatron"});
     if (result.contains("ttft_ns")) used_.emplace_back("inference");
     if (result.contains("capital") || result.contains("power") || result.contains("cost")) used_.emplace_back("cost");
+  }
+
+  // The models of the fidelity that ran: where packets did, of their congestion control and transport too.
+  void use_fidelity(const OrderedJson& result) {
+    const OrderedJson& stated = value_of(result, "configuration");
+    const OrderedJson& configuration = stated.is_array() && !stated.empty() ? stated.front() : stated;
+    const std::string fidelity = text_of(configuration, "fidelity");
+    if (fidelity != "packet") used_.emplace_back("flow");
+    if (fidelity != "packet" && fidelity != "hybrid") return;
+    if (fidelity == "hybrid") used_.emplace_back("hybrid");
+    used_.emplace_back("packet");
+    const OrderedJson& fabric = value_of(value_of(configuration, "cluster"), "fabric");
+    const OrderedJson& transport = value_of(fabric, "transport");
+    const OrderedJson& control = value_of(transport, "congestion_control");
+    const OrderedJson& type = value_of(transport, "type");
+    const OrderedJson& name = control.is_object() ? value_of(control, "type") : control;
+    if (type == "uec") used_.emplace_back("uec");
+    if (type == "uec" && control.is_null()) used_.emplace_back("nscc");
+    if (name.is_string()) used_.push_back(name.get<std::string>());
+    if (fabric.contains("pfc")) used_.emplace_back("pfc");
   }
 
   Document& document_;
