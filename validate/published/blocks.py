@@ -319,9 +319,31 @@ def zero_bubble():
                   step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches))
 
 
+# Model, sequence, GPUs, sequences of a microbatch, microbatches, tokens/s per GPU, whether layers are recomputed: all rows of 1B and
+# more on up to 64 H100 in bf16 with 2,048, 8,192 or 32,768 tokens.
+LLM_FOUNDRY = """70b/2048 64 8 4 1039 full; 70b/2048 32 2 16 882 full; 30b/8192 8 1 21 1384 full; 30b/2048 32 14 3 2308 full;
+30b/2048 16 10 3 2263 full; 30b/2048 8 3 21 2002 full; 13b/32768 8 1 3 1976 full; 13b/2048 64 2 1 4800 none; 13b/2048 32 2 1 4811 none;
+13b/2048 16 2 1 4767 none; 13b/2048 8 2 1 4792 none; 7b/32768 8 2 2 3318 full; 7b/8192 8 8 2 6935 full; 7b/2048 8 6 1 10643 none;
+3b/32768 8 3 6 5873 full; 3b/8192 8 3 6 16578 none; 3b/2048 64 6 3 22525 none; 3b/2048 32 6 3 23021 none; 3b/2048 16 10 3 24142 none;
+1b/32768 8 1 4 12025 none; 1b/8192 8 3 4 29157 none; 1b/2048 64 20 1 44402 none; 1b/2048 32 20 1 45130 none; 1b/2048 16 20 1 46037 none;
+1b/2048 8 14 1 45455 none"""
+MPT = {"1b": (24, 2048, 16), "3b": (32, 2560, 20), "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56),
+       "70b": (80, 8192, 64)}
+
+
+def llm_foundry():
+    for what, gpus, micro, microbatches, tokens, recompute in pairs(LLM_FOUNDRY):
+        size, sequence = what.split("/")
+        gpus, micro, sequence = int(gpus), int(micro), int(sequence)
+        yield Row("9.14", f"{size.upper()} on {gpus}, s {sequence}", "llm_foundry", "tokens", float(tokens),
+                  printed(**step(nodes(gpus), model={**gpt(*MPT[size]), "learned_positions": sequence},
+                                 parallelism={"data": gpus, "recompute": recompute},
+                                 batch={"global": gpus * micro * int(microbatches), "micro": micro, "sequence": sequence})))
+
+
 def all_rows():
     parts = (narayanan, korthikanti, megascale, llama3, deepseek, mlperf_gpt3, mlperf_llama31, mlperf_lora, megatron_core,
-             megatron_bridge, torchtitan, vtrain, zero_bubble)
+             megatron_bridge, torchtitan, vtrain, zero_bubble, llm_foundry)
     return [row for part in parts for row in part()]
 
 
