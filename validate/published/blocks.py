@@ -20,6 +20,7 @@ class Row:
     changes: dict = field(default_factory=dict)  # of the scenario: laid over it as maps
     formula: str = "weft"  # of FLOPs: weft's own, "72" (model FLOPs) or "96" (with full recomputation)
     peak: float = 312  # TFLOP/s, of `mfu`
+    memory: float | None = None  # GB of the rank that holds most, where they were printed
 
 
 def nodes(gpus, per_node=8, profile=None):
@@ -229,33 +230,53 @@ def megatron_bridge():
                      {"data": 64, "data_parallelism": "fsdp", **recomputing(51)})
 
 
+GIB = 2**30 / 1e9
+# 405B over 8 stages, of which the first and the last have a layer less; as many microbatches as stages, which is the default.
+TITAN_PIPELINE = {"tensor": 8, "pipeline": 8, "sequence_parallel": True, "first_stage_layers": 15, "last_stage_layers": 15,
+                  "recompute": "full", "order": "tp-cp-ep-dp-pp", "overlap_tensor": True}
+
+
+def torchtitan_row(name, tokens, gib, cluster, plan, batch=None, **more):
+    return Row("9.11", name, "torchtitan", "tokens", tokens,
+               step(cluster, parallelism=plan, **({"batch": batch} if batch else {}), **more), memory=gib and round(gib * GIB, 1))
+
+
 def torchtitan():
     compiled = {"framework": "pytorch_compile"}
     fp8 = {**compiled, "precision": {"compute": "fp8"}}
-    yield Row("9.11", "8B on 8, selective", "torchtitan", "tokens", 5762, step({}, parallelism={"recompute": "full"}))
-    yield Row("9.11", "8B on 8, compile, fp8", "torchtitan", "tokens", 8532, step({}, parallelism={"recompute": "operators"}, **fp8))
-    yield Row("9.11", "8B on 128, compile", "torchtitan", "tokens", 6514,
-              step(nodes(128), parallelism={"data": 128, "recompute": "operators"}, batch={"global": 256}, **compiled))
-    yield Row("9.11", "8B on 8, s 32768, full, fp8", "torchtitan", "tokens", 3890,
-              step({}, parallelism={"recompute": "full"}, batch={"global": 8, "micro": 1, "sequence": 32768}, **fp8))
-    yield Row("9.11", "8B on 8, CP 4, s 131072", "torchtitan", "tokens", 1071,
-              step({}, parallelism={"data": 2, "context": 4, "recompute": "full"},
-                   batch={"global": 2, "micro": 1, "sequence": 131072}, **compiled))
-    yield Row("9.11", "70B on 256, full, fp8", "torchtitan", "tokens", 829,
-              step(nodes(256), model="llama3_70b", parallelism={"tensor": 8, "data": 32, "recompute": "full", "sequence_parallel": True},
-                   batch={"global": 512, "micro": 16}, **fp8))
-    pipeline = {"tensor": 8, "pipeline": 8, "sequence_parallel": True, "first_stage_layers": 15, "last_stage_layers": 15,
-                "recompute": "full", "order": "tp-cp-ep-dp-pp"}
-    yield Row("9.11", "405B on 512, fp8", "torchtitan", "tokens", 100,
-              step(nodes(512), model="llama3_405b", parallelism={**pipeline, "data": 8, "overlap_tensor": True},
-                   batch={"global": 256, "micro": 1}, **fp8))
-    yield Row("9.11", "405B on 512, CP 2, s 65536", "torchtitan", "tokens", 47,
-              step(nodes(512), model="llama3_405b", parallelism={**pipeline, "data": 4, "context": 2},
-                   batch={"global": 32, "micro": 1, "sequence": 65536}, **compiled))
+    operators = {"recompute": "operators"}
+    many = {"data": 128, **operators}
+    yield torchtitan_row("8B on 8, selective", 5762, None, {}, {"recompute": "full"})
+    yield torchtitan_row("8B on 8, compile", 6667, 77.0, {}, operators, **compiled)
+    yield torchtitan_row("8B on 8, compile, fp8", 8532, 76.8, {}, operators, **fp8)
+    yield torchtitan_row("8B on 128, compile", 6514, 62.0, nodes(128), many, {"global": 256}, **compiled)
+    yield torchtitan_row("8B on 128, compile, fp8", 8380, 61.8, nodes(128), many, {"global": 256}, **fp8)
+    for ranks, tokens, gib in ((1, 3890, 83.9), (2, 2540, 84.2), (4, 1071, 84.0), (8, 548, 84.5)):
+        sequence = 32768 * ranks
+        name = "8B on 8, s 32768, full, fp8" if ranks == 1 else f"8B on 8, CP {ranks}, s {sequence}"
+        yield torchtitan_row(name, tokens, gib, {}, {"data": 8 // ranks, "context": ranks, "recompute": "full"},
+                             {"global": 8 // ranks, "micro": 1, "sequence": sequence}, **fp8)
+    for name, overlap, tokens, gib in (("70B on 256, full, fp8", False, 829, 71.9),
+                                       ("70B on 256, full, fp8, async TP", True, 876, 67.6)):
+        plan = {"tensor": 8, "data": 32, "recompute": "full", "sequence_parallel": True, "overlap_tensor": overlap}
+        yield torchtitan_row(name, tokens, gib, nodes(256), plan, {"global": 512, "micro": 16}, model="llama3_70b", **fp8)
+    large = {"model": "llama3_405b", **fp8}
+    interleaved = {"schedule": "interleaved_1f1b", "virtual_stages": 2}
+    for name, schedule, tokens, gib in (("405B on 512, fp8", {}, 100, 82.5),
+                                        ("405B on 512, fp8, interleaved", interleaved, 128, 72.7)):
+        yield torchtitan_row(name, tokens, gib, nodes(512), {**TITAN_PIPELINE, **schedule, "data": 8}, {"global": 256, "micro": 4}, **large)
+    for ranks, tokens, gib in ((1, 76, 75.3), (2, 47, 75.9), (4, 31, 77.1), (8, 16, 84.9)):
+        yield torchtitan_row(f"405B on 512, CP {ranks}, s {32768 * ranks}", tokens, gib, nodes(512),
+                             {**TITAN_PIPELINE, "data": 8 // ranks, "context": ranks},
+                             {"global": 64 // ranks, "micro": 1, "sequence": 32768 * ranks}, **large)
     for name, overlap, tokens in (("bf16", False, 4378), ("bf16, async TP", True, 4809)):
-        yield Row("9.11", f"8B on 64, TP 8, {name}", "torchtitan", "tokens", tokens,
-                  step(nodes(64), parallelism={"tensor": 8, "data": 8, "recompute": "operators", "sequence_parallel": True,
-                                               "overlap_tensor": overlap}, batch={"global": 96, "micro": 12}, **compiled))
+        yield torchtitan_row(f"8B on 64, TP 8, {name}", tokens, None, nodes(64),
+                             {"tensor": 8, "data": 8, "recompute": "operators", "sequence_parallel": True, "overlap_tensor": overlap},
+                             {"global": 96, "micro": 12}, **compiled)
+    # Half a year later, when the loss was compiled too.
+    for gpus, tokens, gib in ((32, 10938, 47.96), (64, 10753, 46.97)):
+        yield torchtitan_row(f"8B on {gpus} H200, compile, fp8", tokens, gib, dgx_h200(gpus), {"data": gpus, **operators},
+                             {"global": 2 * gpus}, fused_loss=True, **fp8)
 
 
 # (t, d, p, b): step ms
@@ -302,21 +323,21 @@ def vtrain():
 
 
 def zero_bubble():
-    for size, layers, a, h, p, b, m, plain, interleaved, split in (
-            (1.5, 22, 24, 2304, 8, 6, 24, 11.8, 13.1, 12.9), (1.5, 22, 24, 2304, 8, 6, 64, 13.6, 13.9, 14.2),
-            (6.2, 30, 32, 4096, 8, 3, 32, 3.7, 4.08, 4.0), (14.6, 46, 40, 5120, 16, 1, 48, 1.4, 1.54, 1.61),
-            (14.6, 46, 40, 5120, 16, 1, 128, 1.64, 1.66, 1.76), (28.3, 62, 48, 6144, 32, 1, 128, 0.8, 0.85, 0.9)):
+    for size, layers, a, h, p, b, m, plain, interleaved, split, memory in (
+            (1.5, 22, 24, 2304, 8, 6, 24, 11.8, 13.1, 12.9, (30, 40, 32)), (1.5, 22, 24, 2304, 8, 6, 64, 13.6, 13.9, 14.2, (30, 40, 32)),
+            (6.2, 30, 32, 4096, 8, 3, 32, 3.7, 4.08, 4.0, (39, 48, 42)), (14.6, 46, 40, 5120, 16, 1, 48, 1.4, 1.54, 1.61, (32, 39, 33)),
+            (14.6, 46, 40, 5120, 16, 1, 128, 1.64, 1.66, 1.76, (32, 39, 33)), (28.3, 62, 48, 6144, 32, 1, 128, 0.8, 0.85, 0.9, (43, 58, 44))):
         share = (layers + 2) // p
         batches = {"global": b * m, "micro": b}
-        for name, schedule, rate in (("1F1B", "1f1b", plain), ("ZB-H1", "zb_h1", split)):
+        for name, schedule, rate, gb in (("1F1B", "1f1b", plain, memory[0]), ("ZB-H1", "zb_h1", split, memory[2])):
             plan = {"pipeline": p, "schedule": schedule, "first_stage_layers": share - 1, "last_stage_layers": share - 1}
             yield Row("9.13", f"{size}B m {m} {name}", "zero_bubble", "samples_per_gpu", rate,
-                      step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches))
+                      step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches), memory=gb)
         # One layer to a chunk; the first holds the embedding alone and the last the head.
         plan = {"pipeline": p, "schedule": "interleaved_1f1b", "virtual_stages": share, "first_stage_layers": share - 1,
                 "last_stage_layers": share - 1}
         yield Row("9.13", f"{size}B m {m} 1F1B-I", "zero_bubble", "samples_per_gpu", interleaved,
-                  step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches))
+                  step(nodes(p), model=gpt(layers, h, a), parallelism=plan, batch=batches), memory=memory[1])
 
 
 # Model, sequence, GPUs, sequences of a microbatch, microbatches, tokens/s per GPU, whether layers are recomputed: all rows of 1B and

@@ -105,9 +105,21 @@ def print_row(record):
     if record["error"] is None:
         print(f"{record['block']:14} {record['name']:36} {record['published']:10.2f} {'-':>10} {'-':>8}  {record['message']}")
     else:
+        memory = ""
+        if "memory_error" in record:
+            memory = f"  {record['memory_published']:.1f} GB, predicted {record['memory_predicted']:.1f}, {record['memory_error']:+.1%};"
         print(f"{record['block']:14} {record['name']:36} {record['published']:10.2f} {record['predicted']:10.2f} "
-              f"{record['error']:+8.1%}  {record['unit']:14} {record['shares']}")
+              f"{record['error']:+8.1%}  {record['unit']:14}{memory} {record['shares']}")
     sys.stdout.flush()
+
+
+def memory_errors(records):
+    """Errors of memory by block, of rows for which it was printed."""
+    by_block = {}
+    for record in records:
+        if "memory_error" in record:
+            by_block.setdefault(record["block"].split()[0], []).append(record["memory_error"])
+    return by_block
 
 
 def print_summary(records):
@@ -118,6 +130,9 @@ def print_summary(records):
         print(f"{block:14} {len(of_block(records, block)):5} {len(ran):5} {error:13.1%} {max(ran):9.1%}")
     if errors:
         print(f"mean over blocks {statistics.mean(errors.values()):.1%}")
+    for block, found in memory_errors(records).items():
+        print(f"memory, {block}: {len(found)} rows, mean |error| {statistics.mean(map(abs, found)):.1%}, "
+              f"from {min(found):+.1%} to {max(found):+.1%}")
     for name, reason in blocks.NOT_EXPRESSED.items():
         print(f"not expressed: {name}: {reason}")
     for name, reason in blocks.OFF.items():
@@ -140,6 +155,13 @@ def markdown(records):
         lines.append(f"| {block} | {len(of_block(records, block))} | {len(ran)} | {error:.1%} | {max(ran):.1%} |")
     if errors:
         lines.append(f"| **mean over blocks** | | | **{statistics.mean(errors.values()):.1%}** | |")
+    if memory_errors(records):
+        lines += ["", "## Memory", "", "GB of the rank that holds most, of rows for which it was printed. torchtitan prints what PyTorch's "
+                  "allocator has reserved.", "", "| block | row | published | predicted | error |", "| --- | --- | ---: | ---: | ---: |"]
+        lines += [f"| {r['block']} | {r['name']} | {r['memory_published']:.1f} | {r['memory_predicted']:.1f} | {r['memory_error']:+.1%} |"
+                  for r in records if "memory_error" in r]
+        for block, found in memory_errors(records).items():
+            lines.append(f"| **{block}, mean** | | | | **{statistics.mean(map(abs, found)):.1%}** |")
     lines += ["", "## Which rows are off, and why", ""]
     lines += [f"- **{name}**: {reason}." for name, reason in blocks.OFF.items()]
     lines += ["", "Not expressed:", ""] + [f"- **{name}**: {reason}." for name, reason in blocks.NOT_EXPRESSED.items()]
@@ -201,6 +223,11 @@ def main():
                 record.update(shares=shares(result), breakdown_ns=result["breakdown_ns"],
                               iteration_ns=result["iteration_time_ns"], wall_s=result["wall_s"],
                               peak_bytes=result["memory_per_gpu_bytes"]["total"])
+                if row.memory is not None:
+                    # What was printed of PyTorch is what its allocator had reserved, where that is known apart.
+                    memory = result["memory_per_gpu_bytes"]
+                    gigabytes = memory.get("reserved", memory["total"]) / 1e9
+                    record.update(memory_published=row.memory, memory_predicted=gigabytes, memory_error=gigabytes / row.memory - 1)
             records.append(record)
             print_row(record)
     print_summary(records)
