@@ -30,6 +30,18 @@ Param<PowerCosts> share(const char* name, double PowerCosts::*member, ParamSourc
                             .gpu = "H200"});
 }
 
+Param<PowerCosts> of_gpu(const char* name, double PowerCosts::*member, const char* unit, const char* description) {
+  return param<PowerCosts>(name, member,
+                           {.unit = unit,
+                            .min = 0.0,
+                            .max = 100'000.0,
+                            .source = ParamSource::kDatasheet,
+                            .reference = "weft explain gpus",
+                            .description = description});
+}
+
+double ratio(double of, double to) { return of > 0 && to > 0 ? of / to : 1.0; }
+
 }  // namespace
 
 const ParamGroup<PowerCosts> power_costs{
@@ -47,7 +59,9 @@ const ParamGroup<PowerCosts> power_costs{
             .reference = "models/training_steps §7: read by eye off rows of weft measure, where the clock falls 45 to 60 ms "
                          "after products of 8192 begin (validate/measured/h100x2_full.jsonl)",
             .description = "over which the mean of power meets the limit",
-            .gpu = "H100"})}};
+            .gpu = "H100"}),
+     of_gpu("of_limit", &PowerCosts::of_limit, "W", "power of the GPU that the shares are those of; 0: of the GPU at hand"),
+     of_gpu("of_peak", &PowerCosts::of_peak, "TFLOP/s", "the same GPU's dense peak in bf16")}};
 
 const ParamGroup<PowerLimit> power_limit{"gpu",
                                          "the limit of a GPU's power",
@@ -61,6 +75,12 @@ const ParamGroup<PowerLimit> power_limit{"gpu",
 
 GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile) {
   GpuPower power{.costs = profile.get(power_costs), .limit = 0};
+  PowerCosts& costs = power.costs;
+  const double watts_of = ratio(costs.of_limit, gpu.tdp_watts);
+  const double memory_and_rest = costs.memory + costs.idle;
+  costs.idle *= watts_of;
+  costs.tensor *= watts_of / ratio(costs.of_peak * 1e12, stated_peak(gpu, Precision::kBf16));
+  costs.memory = std::max(0.0, memory_and_rest - costs.idle);
   const double watts = profile.get(power_limit).watts;
   if (gpu.tdp_watts > 0) power.limit = watts > 0 ? watts / gpu.tdp_watts : 1.0;
   return power;
@@ -68,7 +88,7 @@ GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile) {
 
 std::string limit_problem(const GpuSpec& gpu, const Profile& profile) {
   const double watts = profile.get(power_limit).watts;
-  const double least = profile.get(power_costs).idle * gpu.tdp_watts;
+  const double least = gpu_power(gpu, profile).costs.idle * gpu.tdp_watts;
   if (watts <= 0 || gpu.tdp_watts <= 0 || (watts > least && watts <= gpu.tdp_watts)) return {};
   return fmt::format("expected above {:.0f} W, which {} takes at rest, and at most its data sheet's {:g} W, got {:g} W", least,
                      gpu.name, gpu.tdp_watts, watts);

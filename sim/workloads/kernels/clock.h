@@ -9,6 +9,10 @@
 // one that needs most: of n normal powers with standard deviation sigma, sigma sqrt(2 ln n) above the mean (models/workloads
 // §7.2). The exact expected maximum is a third less for four, and leaves steps of four H200 and of two 2 % short.
 //
+// A profile's shares are those of the GPU that it was measured on. On another of its kind (H100 of 350, 500 or 700 W) rest
+// takes as many watts, and an operation as much energy. HBM at its full bandwidth and rest take the share that they take there:
+// a GPU's power is made for its memory.
+//
 // Model: power is relative to the data sheet's. Temperature, the controller's steps, and what links and the SMs themselves take
 // are left out; all GPUs of a job need as much power for the same work as the one of them that needs most.
 #pragma once
@@ -31,6 +35,9 @@ struct PowerCosts {
   double tensor = 1.49;     // of tensor cores at their peak rate
   double memory = 0.85;     // of HBM at its full bandwidth
   Duration window = 75_ms;  // over which the mean counts
+  // These are of the GPU whose shares the others are; 0: the GPU at hand.
+  double of_limit = 0;  // W
+  double of_peak = 0;   // TFLOP/s in bf16, dense
 };
 extern const ParamGroup<PowerCosts> power_costs;
 
@@ -40,7 +47,7 @@ struct PowerLimit {
 extern const ParamGroup<PowerLimit> power_limit;
 
 struct GpuPower {
-  PowerCosts costs;
+  PowerCosts costs;  // shares of this GPU's power
   double limit = 1;  // over the data sheet's; 0: neither is known, and nothing is slowed
 };
 [[nodiscard]] GpuPower gpu_power(const GpuSpec& gpu, const Profile& profile);

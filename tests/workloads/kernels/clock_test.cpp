@@ -83,6 +83,24 @@ TEST(ClockTest, TheLimitIsTheDataSheetsWhereNoneIsSet) {
   EXPECT_DOUBLE_EQ(gpu_power(gpu_spec("h100_sxm"), profile.with_value("gpu.power_limit", "500 W", "test")).limit, 500.0 / 700);
 }
 
+// Shares of 700 W and 989 TFLOP/s, on a GPU of 500 W with the same tensor cores and on one of 350 W with 756 TFLOP/s: 119 W at
+// rest, and 1071 W (1071 x 756 / 989) at the peak.
+TEST(ClockTest, SharesAreThoseOfTheGpuThatTheyWereMeasuredOn) {
+  const Profile profile = Profile::defaults(kernel_param_groups())
+                              .with_value("gpu.power.tensor", "1.53", "test")
+                              .with_value("gpu.power.of_limit", "700", "test")
+                              .with_value("gpu.power.of_peak", "989", "test");
+  const auto costs = [&](const char* gpu) { return gpu_power(gpu_spec(gpu), profile).costs; };
+  EXPECT_DOUBLE_EQ(costs("h100_sxm").tensor, 1.53);
+  EXPECT_NEAR(costs("h100_sxm").memory, 0.85, 1e-12);
+  EXPECT_DOUBLE_EQ(costs("h100_hbm2e").idle, 119.0 / 500);
+  EXPECT_DOUBLE_EQ(costs("h100_hbm2e").tensor, 1071.0 / 500);
+  EXPECT_DOUBLE_EQ(costs("h100_pcie").idle, 119.0 / 350);
+  EXPECT_DOUBLE_EQ(costs("h100_pcie").tensor, 1071.0 / 350 * 756 / 989);
+  // Rest and memory together: as on the other.
+  EXPECT_DOUBLE_EQ(costs("h100_pcie").idle + costs("h100_pcie").memory, 0.17 + 0.85);
+}
+
 // A product of 8192 takes 842 of 700 W at full clock, at 0.81 of the peak, beside 120 W at rest (models/training_steps §7).
 TEST(ClockTest, AProductInARowOfNothingElseIsAFifthSlowerOnH200) {
   const Profile profile = Profile::defaults(kernel_param_groups());
