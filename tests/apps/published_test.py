@@ -109,26 +109,21 @@ class ProfilesTest(unittest.TestCase):
         self.assertIsNotNone(found, key)
         self.assertAlmostEqual(float(found.group(1)) / expected, 1.0, delta=0.004, msg=key)
 
-    def test_torchtitans_gpu_at_500_w(self):
-        data = self.measured("h100x1_torch.json")
-        runs = [run for run in data["runs"] if "kernels" in run]
-        bf16 = torch_blocks.PEAK["bf16"]
+    def test_flash_attention_2_on_h100(self):
+        runs = [run for run in self.measured("h100x1_torch.json")["runs"] if "kernels" in run]
         attention = torch_blocks.attention_rates(runs)
         self.assertEqual(sorted(attention), [8192, 32768])
-        forward, backward = (sum(rates[i] for rates in attention.values()) / 2 / bf16 for i in (0, 1))
-        for key, rate in (("gpu.gemm.efficiency", torch_blocks.gemm_rate(runs, False) / bf16),
-                          ("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
-                          ("gpu.attention.forward_efficiency", forward), ("gpu.attention.backward_efficiency", backward)):
-            self.assert_profile("published/profiles/h100_hbm2e_torch.yaml", key, rate)
+        forward, backward = (sum(rates[i] for rates in attention.values()) / 2 / torch_blocks.PEAK["bf16"] for i in (0, 1))
+        self.assert_profile("../profiles/h100_sxm.yaml", "gpu.attention.flash2_forward_efficiency", forward)
+        self.assert_profile("../profiles/h100_sxm.yaml", "gpu.attention.flash2_backward_efficiency", backward)
 
     def test_flash_attention_2_and_fp8_on_h200(self):
         runs = [run for run in self.measured("h200x2_torch.json")["runs"] if "kernels" in run and not run["config"].get("cp")]
-        bf16 = torch_blocks.PEAK["bf16"]
-        forward, backward = torch_blocks.attention_rates(runs)[8192]
-        for key, rate in (("gpu.gemm.fp8_efficiency", torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"]),
-                          ("gpu.attention.forward_efficiency", forward / bf16),
-                          ("gpu.attention.backward_efficiency", backward / bf16)):
-            self.assert_profile("h200x2/profiles/h200_fa2.yaml", key, rate)
+        forward, backward = (rate / torch_blocks.PEAK["bf16"] for rate in torch_blocks.attention_rates(runs)[8192])
+        self.assert_profile("h200x2/profiles/h200_torch_fp8.yaml", "gpu.gemm.fp8_efficiency",
+                            torch_blocks.gemm_rate(runs, True) / torch_blocks.PEAK["fp8"])
+        self.assert_profile("../profiles/h200_sxm.yaml", "gpu.attention.flash2_forward_efficiency", forward)
+        self.assert_profile("../profiles/h200_sxm.yaml", "gpu.attention.flash2_backward_efficiency", backward)
 
     def test_the_hosts_pace_by_kernels_of_a_layer(self):
         # Forward 13 kernels (two norms, four products, two batched ones with softmax and dropout between, activation, two residual

@@ -6,7 +6,7 @@
     validate/training/megatron_steps_predict.py --score MEASURED.json             # errors of the predictions that are there
     validate/training/megatron_steps_predict.py build/weft --score MEASURED.json  # of predictions made now
 
-Attention is PyTorch's FlashAttention-2, whose rates on Hopper are in configs/validation/h200x2/profiles/h200_fa2.yaml. On one GPU both
+Attention is PyTorch's FlashAttention-2. On one GPU both
 steps run without their parallelism. An error is that of the median of ten steps that each end in a wait.
 """
 import argparse
@@ -22,7 +22,6 @@ import steps
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREDICTED = pathlib.Path(__file__).with_name("megatron_steps.md")
 PREDICTED_LATER = pathlib.Path(__file__).with_name("megatron_steps_later.md")
-FA2 = ROOT / "configs/validation/h200x2/profiles/h200_fa2.yaml"
 # As CONFIGURATIONS of megatron_steps.py, which needs PyTorch to be read.
 CONFIGURATIONS = {
     "tensor": {"tensor": 2, "data": 1, "layers": 8, "hidden": 6144, "heads": 48, "sequence": 4096, "micro": 1, "microbatches": 2},
@@ -35,15 +34,6 @@ LATER = {
 VOCAB = 2048
 
 
-def profile_of(gpu, folder):
-    """The shipped profile with FlashAttention-2's rates."""
-    rates = [line for line in FA2.read_text().splitlines() if "gpu.attention." in line]
-    file = pathlib.Path(folder, "profile.yaml")
-    shipped = ROOT / "configs/profiles" / f"{new_steps_predict.GPUS[gpu][0]}.yaml"
-    file.write_text("\n".join([f"extends: {shipped}", "parameters:", *rates]) + "\n")
-    return file.name
-
-
 def scenario(shape, world, folder, gpu):
     """JSON is YAML."""
     tensor, data = (shape["tensor"], shape["data"]) if world > 1 else (1, 1)
@@ -54,13 +44,13 @@ def scenario(shape, world, folder, gpu):
     model = {"kind": "model", "name": "gpt", "layers": shape["layers"], "hidden": shape["hidden"], "heads": shape["heads"],
              "ffn": 4 * shape["hidden"], "vocab": VOCAB, "learned_positions": shape["sequence"], "norm": "layer_norm", "gated_mlp": False,
              "linear_bias": True}
-    workload = {"model": model, "parallelism": plan, "precision": {"gradients": "fp32"}, "optimizer": {"clip_grad_norm": False},
-                "transformer_impl": "local",
+    workload = {"model": model, "attention": "flash2", "parallelism": plan, "precision": {"gradients": "fp32"},
+                "optimizer": {"clip_grad_norm": False}, "transformer_impl": "local",
                 "batch": {"global": shape["micro"] * shape["microbatches"] * data, "micro": shape["micro"],
                           "sequence": shape["sequence"]}}
     cluster = new_steps_predict.write_cluster(folder, gpu, 2).name
     file = pathlib.Path(folder, "step.yaml")
-    file.write_text(json.dumps({"cluster": cluster, "overrides": {"profile": profile_of(gpu, folder)}, "workload": workload}))
+    file.write_text(json.dumps({"cluster": cluster, "workload": workload}))
     return file
 
 

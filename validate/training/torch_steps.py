@@ -4,7 +4,7 @@
     validate/training/torch_steps.py build/weft [validate/measured/h200x2_torch.json]
     validate/training/torch_steps.py build/weft --later       # writes torch_steps_later.md: two more steps, on two H100 and H200
 
-The profile has rates of attention and of products in fp8 from these runs' kernels (configs/validation/h200x2/profiles); steps, and
+The profile has the rate of products in fp8 from these runs' kernels (configs/validation/h200x2/profiles); steps, and
 everything else in them, are not in it. Those of torch_steps_later.md are measured by `torch_blocks.py OUT.json later`.
 """
 import json
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 
-import megatron_steps_predict
 import new_steps_predict
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,7 +46,8 @@ def scenario(config, gpu=None, folder=None):
     text = f"extends: {BASE}\nworkload: {json.dumps(workload)}\n"
     if gpu:
         cluster = new_steps_predict.write_cluster(folder, gpu, 2).name
-        text += f"cluster: {cluster}\noverrides: {{nodes: 1, profile: {megatron_steps_predict.profile_of(gpu, folder)}}}\n"
+        profile = ROOT / "configs/profiles" / f"{new_steps_predict.GPUS[gpu][0]}.yaml"
+        text += f"cluster: {cluster}\noverrides: {{nodes: 1, profile: {profile}}}\n"
     return text
 
 

@@ -69,6 +69,7 @@ struct Kernel {
   std::int64_t window = 0;     // attention: keys per query; 0: all
   std::int64_t value_dim = 0;  // attention: width of a value head; 0: k
   AttentionUse use = AttentionUse::kTraining;
+  bool flash2 = false;                 // attention of training: by FlashAttention-2
   std::int64_t kv_group = 1;           // attention of serving: query heads that share a key's
   bool latent = false;                 // and: MLA; when decoding, keys hold the values and are read once
   double cached_width = 2;             // and: bytes of a cached element

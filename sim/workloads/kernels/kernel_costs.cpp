@@ -242,6 +242,20 @@ const ParamGroup<WeightOnlyExpertCosts> weight_only_expert_costs{
     {param("rate", &WeightOnlyExpertCosts::rate,
            {.unit = "ratio", .min = 0.01, .max = 2.0, .description = "share of the peak over that of experts in bf16"})}};
 
+namespace {
+
+Param<AttentionCosts> flash2(const char* name, double AttentionCosts::*member, const char* description) {
+  return param<AttentionCosts>(name, member,
+                               {.unit = "ratio",
+                                .min = 0.0,
+                                .max = 1.0,
+                                .source = ParamSource::kLiterature,
+                                .reference = "models/workloads §4.3: before Hopper the fastest kernels are FlashAttention-2's",
+                                .description = description});
+}
+
+}  // namespace
+
 const ParamGroup<AttentionCosts> attention_costs{
     "gpu.attention",
     "flash attention",
@@ -264,7 +278,18 @@ const ParamGroup<AttentionCosts> attention_costs{
             .reference = std::string{kSteps.reference},
             .description = "part of the longest block's time in which the other SMs have nothing left",
             .gpu = std::string{kSteps.gpu}}),
-     share("memory_efficiency", &AttentionCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of decoding")}};
+     share("memory_efficiency", &AttentionCosts::memory_efficiency, kMemory, "of the HBM bandwidth, of decoding"),
+     flash2("flash2_forward_efficiency", &AttentionCosts::flash2_forward_efficiency,
+            "FlashAttention-2's share of the peak; 0: as forward_efficiency"),
+     flash2("flash2_backward_efficiency", &AttentionCosts::flash2_backward_efficiency, "the same of its backward kernel"),
+     param("flash2_softmax", &AttentionCosts::flash2_softmax,
+           {.unit = "FLOP",
+            .min = 0.0,
+            .max = 10'000.0,
+            .source = ParamSource::kLiterature,
+            .reference = "FlashAttention-3 (arXiv:2407.08608), figure 5: FlashAttention-2 at head widths of 64 and 128",
+            .description = "softmax of FlashAttention-2, where it has rates of its own",
+            .gpu = "H100"})}};
 
 const ParamGroup<PagedAttentionCosts> prefill_costs = paged_costs("gpu.prefill", "attention of prompts over a paged cache");
 const ParamGroup<PagedAttentionCosts> decode_costs = paged_costs("gpu.decode", "attention of answers over a paged cache");

@@ -85,6 +85,10 @@ struct AttentionCosts {
   Duration block_overhead = 2600_ns;  // of a block of queries; 2.5 times that backward, as its products are
   double tail = 0.74;                 // of the longest block's time, in which the others have ended
   double memory_efficiency = 0.85;
+  // FlashAttention-2, in place of the same above; its kernels use none of what Hopper added. 0: it reaches what the others do.
+  double flash2_forward_efficiency = 0;
+  double flash2_backward_efficiency = 0;
+  double flash2_softmax = 84;
 };
 extern const ParamGroup<AttentionCosts> attention_costs;
 

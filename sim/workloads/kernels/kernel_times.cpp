@@ -59,6 +59,14 @@ double softmax_stretch(double softmax, double per_width, double widths) {
   return std::max(1.0, (1.0 + softmax / (per_width * widths)) / (1.0 + softmax / (per_width * kReferenceWidths)));
 }
 
+AttentionCosts as_flash2(AttentionCosts costs) {
+  if (costs.flash2_forward_efficiency <= 0 || costs.flash2_backward_efficiency <= 0) return costs;
+  costs.forward_efficiency = costs.flash2_forward_efficiency;
+  costs.backward_efficiency = costs.flash2_backward_efficiency;
+  costs.softmax = costs.flash2_softmax;
+  return costs;
+}
+
 ExpertCosts weight_only_experts(const Profile& profile) {
   ExpertCosts costs = profile.get(bf16_expert_costs);
   costs.efficiency *= profile.get(weight_only_expert_costs).rate;
@@ -305,7 +313,7 @@ double KernelTimes::attention_seconds(const Kernel& kernel, int sms) const {
         kernel.latent ? (prompt ? p.latent_prefill : p.latent_decode) : (prompt ? p.prefill : p.decode);
     return paged_attention_seconds(kernel, gpu(), paged, sms);
   }
-  const AttentionCosts& costs = parameters_->attention;
+  const AttentionCosts costs = kernel.flash2 ? as_flash2(parameters_->attention) : parameters_->attention;
   const bool forward = kernel.kind == KernelKind::kAttentionForward;
   const auto value_dim = static_cast<double>(kernel.value_dim > 0 ? kernel.value_dim : kernel.k);
   const double widths = static_cast<double>(kernel.k) + value_dim;

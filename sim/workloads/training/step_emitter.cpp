@@ -177,7 +177,8 @@ Kernel attention_kernel(const StepEmitter& emit, KernelKind kind, std::int64_t l
           .k = model.score_dim(),
           .batch = s.sequences * s.heads,
           .window = model.window(layer),
-          .value_dim = model.value_dim()};
+          .value_dim = model.value_dim(),
+          .flash2 = emit.setup().attention == AttentionKernels::kFlash2};
 }
 
 }  // namespace weft::work

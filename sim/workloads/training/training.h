@@ -52,6 +52,9 @@ struct StageTimes {
   std::vector<Duration> weight;    // empty: in `backward`
 };
 
+// Kernels of flash attention. cuDNN's stand for FlashAttention-3's and Transformer Engine's too: all use what Hopper added.
+enum class AttentionKernels : std::uint8_t { kCudnn, kFlash2 };
+
 struct TrainingSetup {
   TransformerModel model;
   ParallelPlan plan;
@@ -68,6 +71,7 @@ struct TrainingSetup {
   // added and summed by kernels of their own, GeLU is compiled by torch.jit.
   bool flash_attention = true;
   TransformerImpl transformer_impl = TransformerImpl::kTransformerEngine;  // of framework megatron
+  AttentionKernels attention = AttentionKernels::kCudnn;
   std::optional<StageTimes> stage_times = {};
   int expert_nodes = 1;  // hosts that an expert group spans; training_program() counts them
   Storage storage = {};

@@ -112,6 +112,13 @@ void read_transformer_impl(ParamReader& workload, TrainingSetup& setup) {
   }
 }
 
+// torchtitan named FlashAttention-2 first on Hopper, or left it to PyTorch, which took it up to its release 2.9 (pytorch issues
+// 141133 and 142132; torchtitan pull request 1196). PyTorch 2.11 takes cuDNN's on Hopper
+// (validate/measured/h100x2_hf_steps.json).
+AttentionKernels usual_attention(const TrainingSetup& setup) {
+  return setup.framework == "pytorch_compile" ? AttentionKernels::kFlash2 : AttentionKernels::kCudnn;
+}
+
 // Layers and microbatches are tags of 16 bits.
 constexpr std::int64_t kMaxTag = std::numeric_limits<std::int16_t>::max();
 
@@ -146,6 +153,8 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
   setup.fused_loss = workload.optional<bool>("fused_loss", !setup.framework.starts_with("huggingface"));
   setup.flash_attention = workload.optional<bool>("flash_attention", true);
   read_transformer_impl(workload, setup);
+  setup.attention = workload.choice<AttentionKernels>(
+      "attention", {{"cudnn", AttentionKernels::kCudnn}, {"flash2", AttentionKernels::kFlash2}}, usual_attention(setup));
   if (diagnostics.errors().size() != errors_before) return setup;
   check_plan(workload.node(), setup.model, setup.plan, setup.batch, ranks, diagnostics);
   if (diagnostics.errors().size() != errors_before) return setup;

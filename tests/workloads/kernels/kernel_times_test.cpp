@@ -324,6 +324,22 @@ TEST(AttentionTimesTest, LongSequencesRunAtTheEfficiencyOfThePeak) {
   EXPECT_NEAR(us(times_of("h200_sxm"), kernel), 2.5 * forward, 1e-5);
 }
 
+// At the same widths, without overheads: in inverse proportion to the rate.
+TEST(AttentionTimesTest, FlashAttention2HasRatesOfItsOwnWhereTheProfileSaysSo) {
+  Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 8192, .n = 8192, .k = 128, .batch = 128};
+  Profile profile = bare().with_value("gpu.attention.flash2_softmax", "0", "test");
+  const auto seconds = [&](bool flash2) {
+    kernel.flash2 = flash2;
+    return KernelTimes{gpu_spec("h100_sxm"), profile}.alone(kernel).seconds();
+  };
+  EXPECT_DOUBLE_EQ(seconds(true), seconds(false));
+  profile = profile.with_value("gpu.attention.flash2_forward_efficiency", "0.25", "test")
+                .with_value("gpu.attention.flash2_backward_efficiency", "0.2", "test");
+  EXPECT_NEAR(seconds(true) / seconds(false), 0.5 / 0.25, 1e-6);
+  kernel.kind = KernelKind::kAttentionBackward;
+  EXPECT_NEAR(seconds(true) / seconds(false), 0.5 / 0.2, 1e-6);
+}
+
 TEST(AttentionTimesTest, OneBlockTakesItsOwnTimeOnOneSm) {
   // 128 queries of one head over 2048 keys: 2 x 128 x 2048 x (128 + 128) FLOPs on 1/132 of the GPU, causal or not.
   const Kernel kernel{.kind = KernelKind::kAttentionForward, .m = 128, .n = 2048, .k = 128};

@@ -52,6 +52,16 @@ void expect_same(const std::string& file, const TrainingSetup& expected) {
   }
 }
 
+TEST(TrainingReaderTest, TakesTheAttentionOfTheFramework) {
+  const auto attention = [](const std::string& more) {
+    return read_step(kModel + ("parallelism: {data: 4}\n" + more)).attention;
+  };
+  EXPECT_EQ(attention("framework: pytorch_compile\n"), AttentionKernels::kFlash2);
+  EXPECT_EQ(attention("framework: huggingface\n"), AttentionKernels::kCudnn);
+  EXPECT_EQ(attention(""), AttentionKernels::kCudnn);
+  EXPECT_EQ(attention("framework: pytorch_compile\nattention: cudnn\n"), AttentionKernels::kCudnn);
+}
+
 TEST(TrainingReaderTest, ReadsTheMeasuredStepsScenarios) {
   expect_same("single_h4096_l8_s2048", single());
   expect_same("ddp_h4096_l8_s2048", ddp());
