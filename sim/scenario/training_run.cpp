@@ -115,7 +115,7 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
   const auto sequence = static_cast<double>(setup.batch.sequence);
   const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
   const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - flops;
-  const double executed = flops + again * work::recomputed_share(setup);
+  const double executed = flops + again * work::recomputed_share(setup) - work::flops_saved_by_lora(setup, tokens);
   const double peak = work::peak(gpu, setup.precision.compute) * static_cast<double>(result.gpus);
   result.tokens_per_second = tokens / seconds;
   result.model_tflops_per_gpu = flops / seconds / static_cast<double>(result.gpus) / 1e12;

@@ -59,7 +59,7 @@ double PlanBounds::memory_bytes(const PlanCandidate& candidate) {
       }
       chunk_least = std::min(chunk_least, bytes);
     }
-    const work::StateBytes states = work::state_bytes(held, held, setup.plan, setup.precision);
+    const work::StateBytes states = work::state_bytes(held, held, setup.plan, setup.precision, setup.moments());
     // FSDP has no whole gradients; they come and go.
     const bool is_fsdp = setup.plan.data_parallelism == work::DataParallelism::kFsdp;
     const double resident = is_fsdp ? states.parameters + states.optimizer : states.total();

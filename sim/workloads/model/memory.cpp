@@ -66,11 +66,11 @@ Shards shards_over(int replicas, const ParallelPlan& plan) {
   return {level >= 1 ? replicas : 1, level >= 2 ? replicas : 1, level >= 3 ? replicas : 1};
 }
 
-void add_state(std::int64_t held, std::int64_t trainable, const Shards& shards, const PrecisionPlan& precision,
+void add_state(std::int64_t held, std::int64_t trainable, const Shards& shards, const PrecisionPlan& precision, int moments,
                StateBytes& out) {
   const bool stored_in_fp32 = bytes_per_element(precision.parameters) == 4;
   const double per_parameter =
-      2 * bytes_per_element(precision.optimizer) + (precision.master_parameters && !stored_in_fp32 ? 4 : 0);
+      moments * bytes_per_element(precision.optimizer) + (precision.master_parameters && !stored_in_fp32 ? 4 : 0);
   out.parameters += bytes_per_element(precision.parameters) * static_cast<double>(held) / shards.parameters;
   out.gradients += bytes_per_element(precision.gradients) * static_cast<double>(trainable) / shards.gradients;
   out.optimizer += per_parameter * static_cast<double>(trainable) / shards.optimizer;
@@ -130,10 +130,10 @@ StageParameters stage_parameters(const TransformerModel& model, const ParallelPl
 }
 
 StateBytes state_bytes(const StageParameters& held, const StageParameters& trainable, const ParallelPlan& plan,
-                       const PrecisionPlan& precision) {
+                       const PrecisionPlan& precision, int moments) {
   StateBytes out;
-  add_state(held.dense, trainable.dense, shards_over(plan.data * plan.context, plan), precision, out);
-  add_state(held.experts, trainable.experts, shards_over(std::max(plan.expert_data(), 1), plan), precision, out);
+  add_state(held.dense, trainable.dense, shards_over(plan.data * plan.context, plan), precision, moments, out);
+  add_state(held.experts, trainable.experts, shards_over(std::max(plan.expert_data(), 1), plan), precision, moments, out);
   return out;
 }
 

@@ -25,9 +25,9 @@ struct StateBytes {
   double optimizer = 0;
   [[nodiscard]] double total() const { return parameters + gradients + optimizer; }
 };
-// Resident all the step long. `trainable` is below `held` under LoRA.
+// Resident all the step long. `trainable` is below `held` under LoRA. `moments` of the optimizer: two of Adam.
 [[nodiscard]] StateBytes state_bytes(const StageParameters& held, const StageParameters& trainable, const ParallelPlan& plan,
-                                     const PrecisionPlan& precision);
+                                     const PrecisionPlan& precision, int moments = 2);
 
 // Bytes that the forward pass of one microbatch of one layer leaves for the backward pass, on one rank. With recomputation: the
 // layer's input.

@@ -25,7 +25,7 @@ Bytes saved_bytes(const TrainingSetup& setup, const StageParameters& parameters)
   const double parameter = bytes_per_element(precision.parameters);
   double each = parameter;
   if (setup.checkpoint->has_optimizer) {
-    each += 2 * bytes_per_element(precision.optimizer) + (precision.master_parameters && parameter != 4 ? 4 : 0);
+    each += setup.moments() * bytes_per_element(precision.optimizer) + (precision.master_parameters && parameter != 4 ? 4 : 0);
   }
   const auto replicas = static_cast<double>(setup.plan.data * setup.plan.context);
   const auto expert_replicas = static_cast<double>(setup.plan.expert_data());

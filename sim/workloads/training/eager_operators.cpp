@@ -340,7 +340,7 @@ void PytorchEager::optimizer(StepEmitter& emit, const std::vector<ParameterTenso
     if (tensor.kind == TensorKind::kEmbedding) from_embedding += static_cast<double>(shares.back());
   }
   tiny(emit, "count the step");
-  const double per_element = optimizer_bytes(precision, emit.setup().optimizer);
+  const double per_element = optimizer_bytes(precision, emit.setup().optimizer, emit.setup().momentum);
   const int passes = optimizer_passes(emit.setup().optimizer);
   for (int pass = 0; pass < passes; ++pass) {
     // An embedding's gradient is mostly zeros. It was registered first.

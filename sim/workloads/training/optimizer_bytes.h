@@ -11,7 +11,8 @@ namespace weft::work {
 
 // Over all passes. Fused Adam reads the gradient and reads and writes both moments and the parameter (its fp32 copy, where
 // there is one, besides writing the parameter): 14 B where all are bf16, 28 B with fp32 states and gradients in bf16.
-[[nodiscard]] inline double optimizer_bytes(const PrecisionPlan& precision, OptimizerKind kind) {
+// `momentum`: of SGD, read and written.
+[[nodiscard]] inline double optimizer_bytes(const PrecisionPlan& precision, OptimizerKind kind, bool momentum = false) {
   const double gradient = bytes_per_element(precision.gradients);
   const double moment = bytes_per_element(precision.optimizer);
   const double parameter = bytes_per_element(precision.parameters);
@@ -23,7 +24,7 @@ namespace weft::work {
     case OptimizerKind::kAdamForeach:
       return 20 * moment;
     case OptimizerKind::kSgd:
-      return gradient + master + parameter;
+      return gradient + master + parameter + (momentum ? 2 * moment : 0);
   }
   return 0;
 }

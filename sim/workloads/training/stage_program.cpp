@@ -144,7 +144,7 @@ void StageProgram::run_together(std::size_t index) {
 
 RankProgram StageProgram::write() {
   const StageParameters trainable = count(all_tensors(), true);
-  const StateBytes state = state_bytes(count(all_tensors(), false), trainable, setup_.plan, setup_.precision);
+  const StateBytes state = state_bytes(count(all_tensors(), false), trainable, setup_.plan, setup_.precision, setup_.moments());
   if (setup_.checkpoint && setup_.checkpoint->restores_first) {
     const double bytes = state.parameters + (setup_.checkpoint->has_optimizer ? state.optimizer : 0);
     restore_checkpoint(emit_, Bytes{static_cast<std::int64_t>(bytes)});

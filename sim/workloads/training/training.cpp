@@ -72,6 +72,22 @@ double recomputed_share(const TrainingSetup& setup) {
   return static_cast<double>(recomputed) / static_cast<double>(setup.model.layers);
 }
 
+double flops_saved_by_lora(const TrainingSetup& setup, double tokens) {
+  if (setup.lora.rank == 0) return 0;
+  TrainingSetup whole = setup;  // on one GPU
+  whole.plan = {};
+  double saved = head_forward_flops(setup.model, tokens);
+  for (std::int64_t layer = 0; layer < setup.model.layers; ++layer) {
+    const LayerFlops forward =
+        layer_forward_flops(setup.model, layer, tokens, static_cast<double>(setup.batch.sequence), setup.convention);
+    saved += forward.linear + forward.experts;
+    for (const ParameterTensor& tensor : layer_tensors(whole, layer)) {
+      saved -= 6 * tokens * static_cast<double>(tensor.trainable);
+    }
+  }
+  return saved;
+}
+
 std::string training_refusal(const TrainingSetup& setup) {
   const ParallelPlan& plan = setup.plan;
   const Batch& batch = setup.batch;

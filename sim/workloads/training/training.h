@@ -64,6 +64,7 @@ struct TrainingSetup {
   LoraAdapters lora;
   std::string framework = "megatron";  // registered: pytorch_eager, pytorch_compile, megatron
   OptimizerKind optimizer = OptimizerKind::kAdamFused;
+  bool momentum = false;       // of SGD
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
   bool cuda_graph = false;
   bool fused_loss = true;
@@ -78,6 +79,9 @@ struct TrainingSetup {
   std::optional<CheckpointPlan> checkpoint = {};
   std::optional<DataLoading> data_loading = {};
   FlopConvention convention = FlopConvention::kCausalAttention;
+
+  // Tensors of the optimizer as large as the parameters.
+  [[nodiscard]] int moments() const { return optimizer != OptimizerKind::kSgd ? 2 : momentum ? 1 : 0; }
 };
 
 // Why a setup cannot be run: sizes that do not divide, a schedule's shape, what the framework has no operators for. Empty where
@@ -88,6 +92,10 @@ struct TrainingSetup {
 
 // Returns how much plan.recompute computes again of the layers that it could: less than 1 with recompute_layers.
 [[nodiscard]] double recomputed_share(const TrainingSetup& setup);
+
+// FLOPs that adapters (LoRA) save of a step of `tokens`: frozen matrices have no weight gradient. What adapters compute
+// themselves is taken off. 0 without them.
+[[nodiscard]] double flops_saved_by_lora(const TrainingSetup& setup, double tokens);
 
 // A ConfigError says training_refusal(). Where `fold` is set, the ranks of a stage do the same at the same time, and the first
 // of them is their leader (Program::ranks).

@@ -23,6 +23,10 @@ void read_optimizer(ParamReader& workload, TrainingSetup& setup) {
       {{"adam_fused", OptimizerKind::kAdamFused}, {"adam_foreach", OptimizerKind::kAdamForeach}, {"sgd", OptimizerKind::kSgd}},
       OptimizerKind::kAdamFused);
   setup.clip_grad_norm = optimizer.optional<bool>("clip_grad_norm", true);
+  setup.momentum = optimizer.optional<bool>("momentum", false);
+  if (setup.momentum && setup.optimizer != OptimizerKind::kSgd) {
+    optimizer.error("momentum", "is SGD's", "adam_fused and adam_foreach have two moments");
+  }
   optimizer.finish();
 }
 

@@ -62,6 +62,12 @@ TEST(TrainingReaderTest, TakesTheAttentionOfTheFramework) {
   EXPECT_EQ(attention("framework: pytorch_compile\nattention: cudnn\n"), AttentionKernels::kCudnn);
 }
 
+TEST(TrainingReaderTest, MomentumIsSgds) {
+  EXPECT_EQ(read_step(kModel + std::string{"parallelism: {data: 4}\noptimizer: {type: sgd, momentum: true}\n"}).moments(), 1);
+  EXPECT_THAT(refusal_of_step(kModel + std::string{"parallelism: {data: 4}\noptimizer: {momentum: true}\n"}),
+              ::testing::HasSubstr("momentum"));
+}
+
 TEST(TrainingReaderTest, ReadsTheMeasuredStepsScenarios) {
   expect_same("single_h4096_l8_s2048", single());
   expect_same("ddp_h4096_l8_s2048", ddp());
