@@ -111,8 +111,9 @@ void print_setup(const Report& report, const work::TrainingSetup& setup, const s
                            setup.model.name.empty() ? "model" : setup.model.name, total / 1e9,
                            active < total ? fmt::format(" ({:.2f} B active)", active / 1e9) : "", plan_text(setup.plan),
                            result.gpus, result.leaders));
-  report.print(fmt::format("# batch {} x {} tokens, micro {}, {} microbatches, {}\n", setup.batch.global, setup.batch.sequence,
-                           setup.batch.micro, setup.batch.microbatches(setup.plan), setup.framework));
+  report.print(fmt::format("# batch {} x {} tokens, micro {}, {} microbatches, {}{}\n", setup.batch.global,
+                           setup.batch.sequence, setup.batch.micro, setup.batch.microbatches(setup.plan), setup.framework,
+                           setup.attention == work::AttentionKernels::kFlash2 ? ", attention flash2" : ""));
   if (!result.run.replay.iterations.empty()) report.print(iterations_line(result.run.replay));
 }
 
@@ -133,6 +134,10 @@ void print_training(const Report& report, const work::TrainingSetup& setup, cons
       "memory      {:.2f} of {:.0f} GB  (rank {}: parameters {:.2f}, gradients {:.2f}, optimizer {:.2f}, activations {:.2f})\n",
       memory.total() / 1e9, memory.capacity / 1e9, memory.rank, memory.parameters / 1e9, memory.gradients / 1e9,
       memory.optimizer / 1e9, memory.activations / 1e9));
+  if (memory.reserved > 0) {
+    report.print(fmt::format("reserved    {:.2f} GB  (by PyTorch's allocator, which keeps what each stream once held)\n",
+                             memory.reserved / 1e9));
+  }
   if (result.recomputed_layers) {
     report.print(*result.recomputed_layers == 0
                      ? "recomputed  nothing: it fits without\n"

@@ -25,6 +25,7 @@ void write_memory(JsonWriter& json, const scenario::MemoryParts& memory) {
   json.key("memory_per_gpu_bytes").begin_object();
   json.field("rank", memory.rank).field("total", memory.total()).field("parameters", memory.parameters);
   json.field("gradients", memory.gradients).field("optimizer", memory.optimizer).field("activations", memory.activations);
+  if (memory.reserved > 0) json.field("reserved", memory.reserved);
   json.field("capacity", memory.capacity).field("fits", memory.fits()).end_object();
 }
 

@@ -64,14 +64,16 @@ void report_ranks(const work::Program& program, TrainingResult& result) {
     const std::int64_t stands_for = followers[static_cast<std::size_t>(rank.rank)];
     result.ranks.push_back({rank.rank, stands_for, rank.last, static_cast<double>(rank.peak_bytes)});
     add_weighted(result.mean, rank.last, stands_for);
-    const work::ResidentBytes& resident = program.program_of(rank.rank).resident;
     if (static_cast<double>(rank.peak_bytes) <= result.memory.total()) continue;
+    const work::ResidentBytes& resident = program.program_of(rank.rank).resident;
+    const work::MemoryUse use = work::memory_in_order(program.program_of(rank.rank));
     const double capacity = result.memory.capacity;
     result.memory = {.rank = rank.rank,
                      .parameters = static_cast<double>(resident.parameters),
-                     .gradients = static_cast<double>(resident.gradients),
+                     .gradients = static_cast<double>(resident.gradients + use.gradients),
                      .optimizer = static_cast<double>(resident.optimizer),
-                     .activations = static_cast<double>(rank.peak_bytes - resident.total()),
+                     .activations = static_cast<double>(rank.peak_bytes - resident.total() - use.gradients),
+                     .reserved = static_cast<double>(use.reserved),
                      .capacity = capacity};
   }
   divide(result.mean, static_cast<std::int64_t>(program.ranks.size()));

@@ -22,6 +22,7 @@ struct MemoryParts {
   double gradients = 0;
   double optimizer = 0;
   double activations = 0;  // and what else comes and goes during a step, at its peak
+  double reserved = 0;     // that PyTorch's allocator keeps, apart by stream; 0: not told apart
   double capacity = 0;     // of the GPU
   [[nodiscard]] double total() const { return parameters + gradients + optimizer + activations; }
   [[nodiscard]] bool fits() const;  // with kReservedBytes

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -23,19 +24,33 @@ void set_load(Operation& op, const PowerLoad& load) {
 
 PowerLoad load_of(const Operation& op) { return {.tensor = op.tensor_share / 255.0, .memory = op.memory_share / 255.0}; }
 
+MemoryUse memory_in_order(const RankProgram& rank) {
+  std::array<std::int64_t, kMemoryPools> held{rank.resident.total()};
+  std::array<std::int64_t, kMemoryPools> released{};  // as the operation ends
+  std::array<std::int64_t, kMemoryPools> most = held;
+  MemoryUse use{.peak = rank.resident.total()};
+  OpIndex op = 0;
+  for (const MemoryChange& change : rank.memory) {
+    if (change.op != op) {
+      for (std::size_t p = 0; p < kMemoryPools; ++p) held[p] += std::exchange(released[p], 0);
+    }
+    op = change.op;
+    const auto pool = static_cast<std::size_t>(change.pool);
+    (change.bytes > 0 ? held : released)[pool] += change.bytes;
+    most[pool] = std::max(most[pool], held[pool]);
+    const std::int64_t sum = std::accumulate(held.begin(), held.end(), std::int64_t{0});
+    if (sum <= use.peak) continue;
+    use.peak = sum;
+    use.gradients = held[static_cast<std::size_t>(MemoryPool::kGradients)];
+  }
+  const bool is_apart = most[static_cast<std::size_t>(MemoryPool::kGathers)] > 0;
+  if (is_apart) use.reserved = std::accumulate(most.begin(), most.end(), std::int64_t{0});
+  return use;
+}
+
 std::int64_t peak_in_order(const Program& program) {
   std::int64_t most = 0;
-  for (const RankProgram& rank : program.programs) {
-    std::int64_t held = rank.resident.total();
-    std::int64_t released = 0;  // as the operation ends
-    OpIndex op = 0;
-    for (const MemoryChange& change : rank.memory) {
-      if (change.op != op) held += std::exchange(released, 0);
-      op = change.op;
-      (change.bytes > 0 ? held : released) += change.bytes;
-      most = std::max(most, held);
-    }
-  }
+  for (const RankProgram& rank : program.programs) most = std::max(most, memory_in_order(rank).peak);
   return most;
 }
 

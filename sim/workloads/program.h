@@ -103,10 +103,15 @@ void set_load(Operation& op, const PowerLoad& load);
   return op.kind == OpKind::kCollective && op.duration > Duration{};
 }
 
+// PyTorch's allocator keeps memory apart by the stream that asked for it.
+enum class MemoryPool : std::uint8_t { kCompute, kGathers, kGradients };
+inline constexpr std::size_t kMemoryPools = 3;
+
 // Bytes that become or cease to be resident when an operation starts or ends: activations, gathered parameters.
 struct MemoryChange {
   OpIndex op = 0;
   std::int64_t bytes = 0;  // more than 0: from the operation's start; less: from its end
+  MemoryPool pool = MemoryPool::kCompute;
 };
 
 // Held all the step long.
@@ -156,7 +161,14 @@ struct Program {
   }
 };
 
-// Returns the bytes of the rank that holds most if operations start and end in the order in which they are issued.
+// A rank's memory if its operations start and end in the order in which they are issued.
+struct MemoryUse {
+  std::int64_t peak = 0;
+  std::int64_t gradients = 0;  // of the peak, those that come and go
+  std::int64_t reserved = 0;   // each pool's own peak, summed; 0: nothing is gathered apart
+};
+[[nodiscard]] MemoryUse memory_in_order(const RankProgram& rank);
+// Returns the bytes of the rank that holds most in that order.
 [[nodiscard]] std::int64_t peak_in_order(const Program& program);
 
 // Builds a RankProgram operation by operation.
@@ -165,8 +177,12 @@ class RankProgramBuilder {
   std::uint8_t stream(std::string_view name);  // made at first mention; the first is compute
   // Returns its index. `name` is kept once. Waits on an earlier operation of the same stream are dropped: order says it.
   OpIndex add(Operation op, std::string_view name, std::span<const OpIndex> waits = {});
-  void allocate(OpIndex at, std::int64_t bytes) { program_.memory.push_back({at, bytes}); }
-  void release(OpIndex at, std::int64_t bytes) { program_.memory.push_back({at, -bytes}); }
+  void allocate(OpIndex at, std::int64_t bytes, MemoryPool pool = MemoryPool::kCompute) {
+    program_.memory.push_back({at, bytes, pool});
+  }
+  void release(OpIndex at, std::int64_t bytes, MemoryPool pool = MemoryPool::kCompute) {
+    program_.memory.push_back({at, -bytes, pool});
+  }
   // The last operation of a stream; kNoOp: none yet.
   [[nodiscard]] OpIndex last(std::uint8_t stream) const;
   [[nodiscard]] std::size_t size() const { return program_.operations.size(); }

@@ -91,7 +91,9 @@ std::vector<Topic> workloads_topics() {
                     "Power is that at rest, plus that of tensor cores and of HBM by the shares of their peak rates that "
                     "kernels reach (gpu.power), the root of the sum of their squares where one kernel uses both. Its mean over "
                     "a window of some 75 ms meets the limit: the data sheet's, or "
-                    "gpu.power_limit. Tensor cores that want more than is left take the square root of the ratio times as "
+                    "gpu.power_limit. A profile says of which GPU its shares are (gpu.power.of_limit, of_peak): on another of "
+                    "its kind rest takes as many watts and an operation as much energy, and HBM with rest the share it takes "
+                    "there. Tensor cores that want more than is left take the square root of the ratio times as "
                     "long; a kernel sees of that what HBM does not bound. Loads are those of one iteration at full clock "
                     "that repeats, so a stage recovers in a bubble; in serving, those of the steps just before. GPUs of one "
                     "model need unlike power (gpu.binning), "
@@ -140,10 +142,15 @@ std::vector<Topic> workloads_topics() {
             .assumes =
                 "FSDP2 gathers a layer before its forward and again before its backward pass, in two buffers that take turns, "
                 "and copies it out of them; a gradient takes memory from its kernel on until the unit's are concatenated, and "
-                "the buffer until it is reduced. Embedding, last norm and head are the root unit, which stays gathered. With "
+                "the buffer until it is reduced. Embedding, last norm and head are the root unit, which stays gathered. Under "
+                "a "
+                "pipeline units stay gathered, and their gradients are summed whole and reduced after the last microbatch. "
+                "PyTorch's allocator keeps apart what gathers' and reductions' streams ask for: `reserved` is the sum of each "
+                "stream's peak. With "
                 "framework huggingface the host pays for the hooks of a unit. DDP all-reduces buckets in the order of the "
                 "backward pass during the last microbatch.",
-            .leaves_out = {"fsdp: every microbatch gathers and reduces, under a pipeline too",
+            .leaves_out = {"fsdp: every microbatch gathers and reduces where there is no pipeline",
+                           "fsdp: what fragments of the allocator's blocks add to its reserved memory",
                            "ddp: old buckets are counted in every step's peak, as they are there once in a run",
                            "fsdp: the copy into a gather's buffer is not held up by products that hold all SMs"},
             .sources = {"models/training_steps §5", "Zhao et al., PyTorch FSDP, 2023",

@@ -5,7 +5,13 @@
 // of its gather buffer: two buffers take turns. In the backward pass the gather of unit i - 1 is issued when unit i is there.
 // Copies before and after a collective are kernels; those of a gather's input run on a third stream.
 //
-// Model: every microbatch gathers and reduces; gradients are not kept whole between microbatches.
+// Model: every microbatch gathers and reduces; gradients are not kept whole between microbatches. Under PyTorch's pipelines
+// units stay gathered from their first pass to their last, their gradients are added up whole, in the precision in which they
+// are reduced, and are reduced after the last microbatch (torchtitan's reshard_after_forward; set_requires_gradient_sync of
+// _PipelineStageBase).
+//
+// Model: memory. A gradient has the parameters' precision until it is copied, in its own, into the reduction's buffer. Gathers'
+// buffers and reduced gradients belong to their streams.
 #include <algorithm>
 
 #include "sim/core/error.h"
@@ -18,7 +24,7 @@ namespace {
 class FsdpSync final : public GradientSync {
  public:
   FsdpSync(const TrainingSetup& setup, const GroupSlots& groups, SyncedModel model)
-      : setup_{setup}, groups_{groups}, copies_{model.copies} {
+      : setup_{setup}, groups_{groups}, copies_{model.copies}, holds_{model.copies && setup.plan.pipeline > 1} {
     for (std::size_t c = 0; c < model.chunks.size(); ++c) {
       for (const ParameterTensor& tensor : model.chunks[c]) unit(static_cast<int>(c), tensor.layer).tensors.push_back(tensor);
     }
@@ -34,7 +40,7 @@ class FsdpSync final : public GradientSync {
 
   void after_forward(StepEmitter& emit, std::int64_t unit_id, int chunk) override {
     Unit* unit = find(chunk, unit_id);
-    if (unit != nullptr && unit_id != kRootUnit && setup_.plan.reshard_after_forward) reshard(emit, *unit);
+    if (unit != nullptr && unit_id != kRootUnit && setup_.plan.reshard_after_forward && !holds_) reshard(emit, *unit);
   }
 
   void before_backward(StepEmitter& emit, std::int64_t unit_id) override {
@@ -55,7 +61,7 @@ class FsdpSync final : public GradientSync {
     Unit* unit = find(place().chunk, emit.layer());
     if (unit == nullptr) return;
     for (const ParameterTensor& tensor : unit->tensors) {
-      if (tensor.kind == kind) make(emit, *unit, gradient_bytes(tensor));
+      if (tensor.kind == kind) make(emit, *unit, made_bytes(tensor));
     }
   }
 
@@ -63,14 +69,20 @@ class FsdpSync final : public GradientSync {
     Unit* unit = find(place().chunk, unit_id);
     if (unit == nullptr) return;
     const Bytes whole = gradient_bytes(*unit, false) + gradient_bytes(*unit, true);
-    make(emit, *unit, whole - unit->gradients_made);  // of tensors whose gradients nobody announced
+    Bytes all;
+    for (const ParameterTensor& tensor : unit->tensors) all += made_bytes(tensor);
+    make(emit, *unit, all - unit->gradients_made);  // of tensors whose gradients nobody announced
+    if (holds_) {
+      add_up(emit, whole, all);
+      if (!place().last_of_chunk) return;
+    }
     // The buffer of the reduction before is free when that has ended.
     emit.join(last_reduction_);
     if (copies_) {
       emit.allocate(whole.count());
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 8}, "copy offsets");
       emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(whole.count())}, "concatenate gradients");
-      emit.release(whole.count());
+      emit.release(holds_ ? whole.count() : all.count());
     }
     reduce(emit, *unit, false);
     reduce(emit, *unit, true);
@@ -81,7 +93,9 @@ class FsdpSync final : public GradientSync {
     emit.set_layer(-1);
     emit.join(last_reduction_);
   }
-  void after_optimizer(StepEmitter& emit) override { emit.release(allocated_); }
+  void after_optimizer(StepEmitter& emit) override {
+    if (allocated_ > 0) emit.builder().release(emit.computed(), allocated_, MemoryPool::kGradients);
+  }
 
   [[nodiscard]] int shards(const ParameterTensor& tensor) const override { return groups_.size(slot_of(tensor)); }
 
@@ -132,14 +146,23 @@ class FsdpSync final : public GradientSync {
     const Precision precision = gradients ? setup_.precision.gradients : setup_.precision.parameters;
     return Bytes{static_cast<std::int64_t>(static_cast<double>(elements) * bytes_per_element(precision))};
   }
-  [[nodiscard]] Bytes gradient_bytes(const ParameterTensor& tensor) const {
-    const double width = bytes_per_element(setup_.precision.gradients);
+  // A gradient as its kernel leaves it.
+  [[nodiscard]] Bytes made_bytes(const ParameterTensor& tensor) const {
+    const double width = bytes_per_element(copies_ ? setup_.precision.parameters : setup_.precision.gradients);
     return Bytes{static_cast<std::int64_t>(static_cast<double>(tensor.trainable) * width)};
   }
   static void make(StepEmitter& emit, Unit& unit, Bytes gradient) {
     if (gradient <= Bytes{}) return;
     emit.builder().allocate(emit.computed(), gradient.count());
     unit.gradients_made += gradient;
+  }
+  // Adds a unit's gradients of a microbatch to those before; the first ones are only cast, where their precision differs.
+  void add_up(StepEmitter& emit, Bytes whole, Bytes made) const {
+    const bool first = place().first_of_chunk;
+    if (first && whole == made) return;
+    if (first) emit.allocate(whole.count());
+    elementwise(emit, static_cast<double>(made.count() + (first ? 1 : 2) * whole.count()), "add gradient");
+    emit.release(made.count());
   }
   [[nodiscard]] Bytes parameter_bytes(const Unit& unit, bool own_group) const { return bytes(unit, own_group, false); }
   [[nodiscard]] Bytes gradient_bytes(const Unit& unit, bool own_group) const { return bytes(unit, own_group, true); }
@@ -165,9 +188,10 @@ class FsdpSync final : public GradientSync {
                                          "all-gather parameters", on);
     unit.prefetched = true;
     // The gather's buffer: freed when it has been copied out.
-    if (unit.gather != kNoOp) emit.builder().allocate(unit.gather, whole(unit));
+    if (unit.gather != kNoOp) emit.builder().allocate(unit.gather, whole(unit), gather_pool());
   }
 
+  [[nodiscard]] MemoryPool gather_pool() const { return copies_ ? MemoryPool::kGathers : MemoryPool::kCompute; }
   [[nodiscard]] std::int64_t whole(const Unit& unit) const {
     return (parameter_bytes(unit, false) + parameter_bytes(unit, true)).count();
   }
@@ -182,7 +206,7 @@ class FsdpSync final : public GradientSync {
       emit.allocate(whole(unit));
       last_copy_out_ =
           emit.kernel({.kind = KernelKind::kCopy, .bytes = 2.0 * static_cast<double>(whole(unit))}, "copy gathered out");
-      if (unit.gather != kNoOp) emit.release(whole(unit));
+      if (unit.gather != kNoOp) emit.builder().release(last_copy_out_, whole(unit), gather_pool());
     } else {
       last_copy_out_ = emit.marker("parameters there");
     }
@@ -209,15 +233,16 @@ class FsdpSync final : public GradientSync {
                                                "all-reduce gradients", {.stream = kReduceStream});
       if (replicas != kNoOp) done = replicas;
     }
-    if (!place().first_of_chunk && done != kNoOp) {
+    const bool first = holds_ || place().first_of_chunk;
+    if (!first && done != kNoOp) {
       done = emit.kernel_on(kReduceStream, {.kind = KernelKind::kElementwise, .bytes = 3.0 * static_cast<double>(shard)},
                             "accumulate gradient", {});
     }
     if (done != kNoOp) last_reduction_ = done;
     // Whole gradients until they are reduced; their shards until the optimizer has read them.
     emit.builder().release(done != kNoOp ? done : emit.computed(), size.count());
-    if (place().first_of_chunk) {
-      emit.builder().allocate(done != kNoOp ? done : emit.computed(), shard);
+    if (first) {
+      emit.builder().allocate(done != kNoOp ? done : emit.computed(), shard, MemoryPool::kGradients);
       allocated_ += shard;
     }
   }
@@ -225,6 +250,7 @@ class FsdpSync final : public GradientSync {
   const TrainingSetup& setup_;
   const GroupSlots& groups_;
   bool copies_;
+  bool holds_;  // units from their first pass to their last, and their gradients whole
   std::vector<Unit> units_;
   OpIndex free_buffer_ = kNoOp;  // gathers wait for it
   OpIndex last_copy_out_ = kNoOp;
