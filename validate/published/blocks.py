@@ -326,7 +326,8 @@ def zero_bubble():
     for size, layers, a, h, p, b, m, plain, interleaved, split, memory in (
             (1.5, 22, 24, 2304, 8, 6, 24, 11.8, 13.1, 12.9, (30, 40, 32)), (1.5, 22, 24, 2304, 8, 6, 64, 13.6, 13.9, 14.2, (30, 40, 32)),
             (6.2, 30, 32, 4096, 8, 3, 32, 3.7, 4.08, 4.0, (39, 48, 42)), (14.6, 46, 40, 5120, 16, 1, 48, 1.4, 1.54, 1.61, (32, 39, 33)),
-            (14.6, 46, 40, 5120, 16, 1, 128, 1.64, 1.66, 1.76, (32, 39, 33)), (28.3, 62, 48, 6144, 32, 1, 128, 0.8, 0.85, 0.9, (43, 58, 44))):
+            (14.6, 46, 40, 5120, 16, 1, 128, 1.64, 1.66, 1.76, (32, 39, 33)),
+            (28.3, 62, 48, 6144, 32, 1, 128, 0.8, 0.85, 0.9, (43, 58, 44))):
         share = (layers + 2) // p
         batches = {"global": b * m, "micro": b}
         for name, schedule, rate, gb in (("1F1B", "1f1b", plain, memory[0]), ("ZB-H1", "zb_h1", split, memory[2])):
@@ -386,12 +387,17 @@ OFF = {
                                           "(evaluation, the host) was not printed",
     "9.9 1.7B on 48": "too fast by a quarter; its microbatches are not printed, and what the host takes for Transformer Engine's "
                       "operators was not measured",
-    "9.11 CP 4": "attention is 85 % of it, and its rate was measured up to 32,768 tokens",
+    "9.11 CP 2 to CP 8": "too fast by more the longer the sequence; attention is 85 % of it, its rate under a ring of PyTorch's was "
+                         "measured on two GPUs alone, and the loop's host and merges of partial results have no time",
+    "9.11 memory of 70B": "a quarter to a third short: what of a recomputed layer under tensor parallelism lives beside the loss is "
+                          "not known",
     "9.11 TP 8": "too fast by a fifth; two H200 under tensor parallelism are predicted 3 to 8 % fast "
                  "(validate/measured/h200x2_torch.json, h200x2_torch_later.json), eight were not to be had. Asynchronous tensor parallelism "
                  "gains a tenth there, and nothing here: its copies take no SMs",
     "9.12": "(8,8,1,64), (8,8,1,2) and (4,16,1,2) took up to twice the time of their neighbours; t = 2 of the 39.1B model took two fifths "
             "more than t = 4, here the same",
+    "9.14 from 8,192 tokens": "a quarter to a half too fast: attention is FlashAttention in Triton, for which FlashAttention-2's rates on "
+                              "Hopper stand; those of Triton's kernel were not measured",
     "9.13 6.2B, 14.6B, 28.3B": "forward and input gradient take longer beside the weight gradient than here (11.3 to 8.1 ms printed for "
                                "14.6B): kernels of attention without flash are not known one by one",
 }

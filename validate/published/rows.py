@@ -224,7 +224,7 @@ def main():
                               iteration_ns=result["iteration_time_ns"], wall_s=result["wall_s"],
                               peak_bytes=result["memory_per_gpu_bytes"]["total"])
                 if row.memory is not None:
-                    # What was printed of PyTorch is what its allocator had reserved, where that is known apart.
+                    # Sources print what PyTorch's allocator had reserved; it stands beside the total where it differs.
                     memory = result["memory_per_gpu_bytes"]
                     gigabytes = memory.get("reserved", memory["total"]) / 1e9
                     record.update(memory_published=row.memory, memory_predicted=gigabytes, memory_error=gigabytes / row.memory - 1)
