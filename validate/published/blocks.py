@@ -21,6 +21,7 @@ class Row:
     formula: str = "weft"  # of FLOPs: weft's own, "72" (model FLOPs) or "96" (with full recomputation)
     peak: float = 312  # TFLOP/s, of `mfu`
     memory: float | None = None  # GB of the rank that holds most, where they were printed
+    recipe: str = ""  # what else its recipe states
 
 
 def nodes(gpus, per_node=8, profile=None):
@@ -230,6 +231,75 @@ def megatron_bridge():
                      {"data": 64, "data_parallelism": "fsdp", **recomputing(51)})
 
 
+# Megatron-Bridge's mixtures: docs/performance-summary-archive.md @ 067f987, and scripts/performance/configs at the tag of the
+# release (25.11: v0.2.0, 26.02: v0.3.0, 26.02.01: v0.3.1, 26.06: v0.5.0). All: dropless, routing forced to be balanced, experts'
+# permutation, router, loss and rotary embedding fused, gradients reduced in bf16, distributed optimizer. "graphs": what runs as
+# CUDA graphs; "router" is moe_router and moe_preprocess. "a2a overlap": all-to-alls beside another microbatch's compute.
+# release/GPUs system/model/precision/B/b/s/t/p/v/e tokens: dispatcher; graphs; other
+MIXTURES = """
+25.11/8 B200/qwen3_30b_a3b/mxfp8/512/1/4096/1/1/1/8 9299: alltoall; graphs router
+25.11/64 B200/gpt_oss_120b/bf16/512/4/4096/1/1/1/8 8213: alltoall; recompute layernorm moe_act
+25.11/64 B200/qwen3_235b_a22b/mxfp8/1024/1/4096/1/8/2/8 3269: alltoall; a2a overlap
+25.11/256 B200/deepseek_v3/mxfp8/2048/1/4096/1/16/1/8 2139: alltoall; recompute mla_up_proj; with MTP
+25.11/16 H100/qwen3_30b_a3b/fp8/512/2/4096/1/2/24/8 5275: alltoall; a2a overlap
+25.11/64 H100/gpt_oss_120b/bf16/512/4/4096/1/4/1/8 5630: alltoall; recompute layernorm moe_act
+25.11/256 H100/qwen3_235b_a22b/fp8/2048/1/4096/2/8/4/32 1575: alltoall; a2a overlap
+25.11/8 GB200/qwen3_30b_a3b/mxfp8/512/4/4096/1/1/1/8 23766: hybridep; graphs router
+25.11/64 GB200/gpt_oss_120b/bf16/1280/1/8192/1/1/1/64 15876: alltoall; recompute layernorm moe_act
+25.11/256 GB200/qwen3_235b_a22b/bf16/8192/1/4096/1/8/3/32 4916: hybridep; graphs attention router
+25.11/256 GB200/deepseek_v3/mxfp8/4096/1/4096/1/8/4/32 4018: hybridep; graphs router; recompute mla_up_proj
+25.11/8 GB300/qwen3_30b_a3b/mxfp8/512/4/4096/1/1/1/8 28934: hybridep; graphs router
+25.11/64 GB300/gpt_oss_120b/bf16/1280/2/8192/1/1/1/64 18347: alltoall; graphs attention router
+25.11/256 GB300/qwen3_235b_a22b/bf16/8192/2/4096/1/4/12/16 6131: hybridep; graphs router
+25.11/256 GB300/deepseek_v3/mxfp8/4096/1/4096/1/2/4/32 4357: hybridep; graphs attention router; recompute moe_act
+26.02/8 B200/qwen3_30b_a3b/mxfp8/512/1/4096/1/1/1/8 9691: alltoall; graphs router
+26.02/64 B200/gpt_oss_120b/bf16/1280/4/4096/1/1/1/64 8047: alltoall; recompute layernorm moe_act
+26.02/16 H100/qwen3_30b_a3b/fp8/1024/1/4096/1/2/12/8 5113: deepep; a2a overlap
+26.02/64 H100/gpt_oss_120b/bf16/1280/1/4096/1/4/1/8 5993: alltoall; recompute layernorm moe_act
+26.02.01/16 H100/qwen3_30b_a3b/fp8/1024/1/4096/1/2/12/8 9058: deepep; a2a overlap
+26.02.01/8 B200/qwen3_30b_a3b/mxfp8/512/4/4096/1/1/1/8 26695: hybridep; graphs attention router
+26.02.01/64 B200/gpt_oss_120b/bf16/1280/4/4096/1/1/1/8 13722: alltoall; recompute layernorm moe_act
+26.06/16 H100/qwen3_30b_a3b/fp8/1024/1/4096/1/1/1/16 8826: hybridep
+26.06/8 GB300/qwen3_30b_a3b/mxfp8/512/8/4096/1/1/1/8 45275: hybridep; graphs all; a2a overlap; fused grouped MLP
+26.06/64 GB300/gpt_oss_120b/mxfp8/1280/4/4096/1/1/1/16 33166: hybridep; graphs all; a2a overlap; fused grouped MLP
+26.06/64 GB200/gpt_oss_120b/mxfp8/1280/4/4096/1/1/1/64 28947: hybridep; graphs all; a2a overlap; fused grouped MLP
+26.06/256 GB200/qwen3_235b_a22b/mxfp8/8192/1/4096/1/8/3/32 7376: hybridep; graphs all; a2a overlap; fused grouped MLP
+26.06/256 GB200/deepseek_v3/mxfp8/4096/1/4096/1/4/4/64 4969: hybridep; graphs all; a2a overlap; recompute mla_up_proj
+"""
+MIXTURE_CLUSTERS = {
+    "H100": nodes, "GB200": nvl72, "GB300": lambda gpus: nvl72(gpus, gpu="gb300"),
+    "B200": lambda gpus: {"cluster": "../../clusters/dgx_b200.yaml", **nodes(gpus, profile="profiles/b200.yaml")}}
+
+
+def end_layers(model, p):
+    """Of the first and the last stage: as recipes lay out DeepSeek-V3 (v0.2.0, recipes/deepseek/deepseek_v3.py), and of Qwen3-235B
+    where embedding and head count as a layer each."""
+    ends = {"deepseek_v3": {2: (31, 30), 4: (15, 14), 8: (7, 6), 16: (4, 1)}, "qwen3_235b_a22b": {4: (23, 23), 8: (11, 11)}}
+    if p not in ends.get(model, {}):
+        return {}
+    return dict(zip(("first_stage_layers", "last_stage_layers"), ends[model][p]))
+
+
+def mixtures():
+    for line in MIXTURES.strip().splitlines():
+        stated, recipe = line.split(": ", 1)
+        shape, tokens = stated.rsplit(" ", 1)
+        release, system, model, precision, *sizes = shape.split("/")
+        batch, b, s, t, p, v, e = (int(x) for x in sizes)
+        gpus, kind = int(system.split()[0]), system.split()[1]
+        plan = {"tensor": t, "pipeline": p, "data": gpus // (t * p), "virtual_stages": v, "expert": e, "expert_tensor": 1,
+                "data_parallelism": "distributed_optimizer", "sequence_parallel": t > 1, "overlap_tensor": t > 1,
+                "overlap_expert": "a2a overlap" in recipe, **end_layers(model, p)}
+        if gpus > 64 and kind.startswith("GB"):
+            plan["rank_map"] = racks_of_64(gpus)
+        more = {"experts": {"dispatch": "per_node"}} if not recipe.startswith("alltoall") and kind == "H100" else {}
+        if "graphs all" in recipe:
+            more["cuda_graph"] = True
+        yield Row("9.14", f"{release} {model} on {system}, {precision}, b {b}", "megatron_bridge", "tokens", float(tokens),
+                  printed(**step(MIXTURE_CLUSTERS[kind](gpus), model=model, parallelism=plan, precision={"compute": precision},
+                                 batch={"global": batch, "micro": b, "sequence": s}, **more)), recipe=recipe)
+
+
 GIB = 2**30 / 1e9
 # 405B over 8 stages, of which the first and the last have a layer less; as many microbatches as stages, which is the default.
 TITAN_PIPELINE = {"tensor": 8, "pipeline": 8, "sequence_parallel": True, "first_stage_layers": 15, "last_stage_layers": 15,
@@ -357,7 +427,7 @@ def llm_foundry():
     for what, gpus, micro, microbatches, tokens, recompute in pairs(LLM_FOUNDRY):
         size, sequence = what.split("/")
         gpus, micro, sequence = int(gpus), int(micro), int(sequence)
-        yield Row("9.14", f"{size.upper()} on {gpus}, s {sequence}", "llm_foundry", "tokens", float(tokens),
+        yield Row("9.15", f"{size.upper()} on {gpus}, s {sequence}", "llm_foundry", "tokens", float(tokens),
                   printed(**step(nodes(gpus), model={**gpt(*MPT[size]), "learned_positions": sequence},
                                  parallelism={"data": gpus, "recompute": recompute},
                                  batch={"global": gpus * micro * int(microbatches), "micro": micro, "sequence": sequence})))
@@ -365,7 +435,7 @@ def llm_foundry():
 
 def all_rows():
     parts = (narayanan, korthikanti, megascale, llama3, deepseek, mlperf_gpt3, mlperf_llama31, mlperf_lora, megatron_core,
-             megatron_bridge, torchtitan, vtrain, zero_bubble, llm_foundry)
+             megatron_bridge, torchtitan, vtrain, zero_bubble, llm_foundry, mixtures)
     return [row for part in parts for row in part()]
 
 
@@ -378,6 +448,8 @@ NOT_EXPRESSED = {
 
 # Rows that are off, and the reason, or that none is known.
 OFF = {
+    "9.14": "too fast, most where a microbatch is small and the host issues its kernels one by one; "
+            "with the whole iteration as one CUDA graph (26.06) from 21 % slow to 33 % fast",
     "9.2 ZeRO-3": "too fast by a quarter to a half; what DeepSpeed's hooks cost the host beside the lists of ranks, and the pauses of an "
                   "allocator whose memory is full, are not modelled",
     "9.3 530B full": "blocking messages between 35 stages take 12 % of the step here; Megatron's own share was not printed",
@@ -396,7 +468,7 @@ OFF = {
                  "gains a tenth there, and nothing here: its copies take no SMs",
     "9.12": "(8,8,1,64), (8,8,1,2) and (4,16,1,2) took up to twice the time of their neighbours; t = 2 of the 39.1B model took two fifths "
             "more than t = 4, here the same",
-    "9.14 from 8,192 tokens": "a quarter to a half too fast: attention is FlashAttention in Triton, for which FlashAttention-2's rates on "
+    "9.15 from 8,192 tokens": "a quarter to a half too fast: attention is FlashAttention in Triton, for which FlashAttention-2's rates on "
                               "Hopper stand; those of Triton's kernel were not measured",
     "9.13 6.2B, 14.6B, 28.3B": "forward and input gradient take longer beside the weight gradient than here (11.3 to 8.1 ms printed for "
                                "14.6B): kernels of attention without flash are not known one by one",
