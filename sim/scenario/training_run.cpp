@@ -115,8 +115,10 @@ TrainingResult training_figures(const work::TrainingSetup& setup, const net::Clu
   const double seconds = result.iteration.seconds();
   const double tokens = static_cast<double>(setup.batch.global) * static_cast<double>(setup.batch.sequence);
   const auto sequence = static_cast<double>(setup.batch.sequence);
-  const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention);
-  const double again = work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute) - flops;
+  const double computed = setup.expert_load.computed_share();
+  const double flops = work::model_flops(setup.model, tokens, sequence, setup.convention, computed);
+  const double again =
+      work::hardware_flops(setup.model, tokens, sequence, setup.convention, setup.plan.recompute, computed) - flops;
   const double executed = flops + again * work::recomputed_share(setup) - work::flops_saved_by_lora(setup, tokens);
   const double peak = work::peak(gpu, setup.precision.compute) * static_cast<double>(result.gpus);
   result.tokens_per_second = tokens / seconds;

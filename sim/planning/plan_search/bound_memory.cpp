@@ -43,6 +43,7 @@ double PlanBounds::memory_bytes(const PlanCandidate& candidate) {
   const work::TrainingSetup setup = setup_of(space_, candidate);
   const auto schedule = pipeline_of(setup.plan);
   const std::vector<double>& live = live_chunks(setup);
+  const double experts_load = work::ExpertShapes{setup}.load();
   double most = 0;
   for (int stage = 0; stage < setup.plan.pipeline; ++stage) {
     const work::StageModel model = work::stage_model(setup, schedule.get(), stage);
@@ -55,7 +56,7 @@ double PlanBounds::memory_bytes(const PlanCandidate& candidate) {
       held.experts += one.experts;
       double bytes = 0;
       for (std::int64_t layer = chunk.first; layer < chunk.last; ++layer) {
-        bytes += work::activation_bytes(setup.model, layer, setup.plan, setup.batch, setup.precision);
+        bytes += work::activation_bytes(setup.model, layer, setup.plan, setup.batch, setup.precision, experts_load);
       }
       chunk_least = std::min(chunk_least, bytes);
     }

@@ -57,6 +57,14 @@ double forward_of_layers(const TransformerModel& model, double tokens, double se
   return flops;
 }
 
+double experts_of_layers(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {
+  double flops = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    flops += layer_forward_flops(model, layer, tokens, sequence, convention).experts;
+  }
+  return flops;
+}
+
 double attention_of_layers(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {
   double flops = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
@@ -111,14 +119,17 @@ double mtp_forward_flops(const TransformerModel& model, double tokens, double se
   return flops;
 }
 
-double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention) {
-  if (convention == FlopConvention::kSixN) return 6 * tokens * static_cast<double>(active_parameters(model));
-  return 3 * (forward_of_layers(model, tokens, sequence, convention) + head_forward_flops(model, tokens));
+double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention,
+                   double experts_computed) {
+  const double dropped =
+      experts_computed < 1 ? (1 - experts_computed) * experts_of_layers(model, tokens, sequence, convention) : 0;
+  if (convention == FlopConvention::kSixN) return 6 * tokens * static_cast<double>(active_parameters(model)) - 3 * dropped;
+  return 3 * (forward_of_layers(model, tokens, sequence, convention) + head_forward_flops(model, tokens) - dropped);
 }
 
 double hardware_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention,
-                      Recompute recompute) {
-  const double once = model_flops(model, tokens, sequence, convention);
+                      Recompute recompute, double experts_computed) {
+  const double once = model_flops(model, tokens, sequence, convention, experts_computed);
   switch (recompute) {
     case Recompute::kNone:
       return once;
@@ -127,7 +138,8 @@ double hardware_flops(const TransformerModel& model, double tokens, double seque
       // and published HFU is that (models/workloads §1.2).
       return once + 3 * attention_of_layers(model, tokens, sequence, convention);
     case Recompute::kFull:
-      return once + forward_of_layers(model, tokens, sequence, convention);
+      return once + forward_of_layers(model, tokens, sequence, convention) -
+             (1 - experts_computed) * experts_of_layers(model, tokens, sequence, convention);
     case Recompute::kOperators:
       return once + 2 * tokens * static_cast<double>(model.layers * recomputed_weights(model));
   }

@@ -35,9 +35,11 @@ struct LayerFlops {
                                        FlopConvention convention);
 
 // Forward and backward of `tokens` tokens: model FLOPs, recomputation left out. What MFU divides.
-[[nodiscard]] double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention);
+// `experts_computed`: of the tokens' choices of experts, those that are computed and not dropped.
+[[nodiscard]] double model_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention,
+                                 double experts_computed = 1);
 // With what recomputation adds. What HFU divides.
 [[nodiscard]] double hardware_flops(const TransformerModel& model, double tokens, double sequence, FlopConvention convention,
-                                    Recompute recompute);
+                                    Recompute recompute, double experts_computed = 1);
 
 }  // namespace weft::work

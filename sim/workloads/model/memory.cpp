@@ -138,7 +138,7 @@ StateBytes state_bytes(const StageParameters& held, const StageParameters& train
 }
 
 double activation_bytes(const TransformerModel& model, std::int64_t layer, const ParallelPlan& plan, const Batch& batch,
-                        const PrecisionPlan& precision) {
+                        const PrecisionPlan& precision, double experts_load) {
   // Model: inputs of matrices are kept in the precision of activations, of fp8 training too.
   const double width = bytes_per_element(precision.activations);
   const double tokens = static_cast<double>(batch.micro * batch.sequence) / plan.context;
@@ -165,7 +165,7 @@ double activation_bytes(const TransformerModel& model, std::int64_t layer, const
   const std::int64_t ffn = is_moe ? model.moe.shared_experts * model.moe.expert_ffn : model.ffn;
   // Gate and up projection and their product, or the activation function's input and output.
   bytes += tokens * width * static_cast<double>(model.mlp_matrices() * ffn) / t;
-  if (is_moe) bytes += kept_by_experts(model, plan, tokens, width);
+  if (is_moe) bytes += experts_load * kept_by_experts(model, plan, tokens, width);
   // Flash attention keeps the fp32 logarithm of each row's sum instead of scores; recomputed, not even that.
   if (plan.recompute == Recompute::kNone) bytes += 4 * tokens * static_cast<double>(model.heads) / t;
   if (model.dropout > 0) bytes += 2 * tokens * hidden / whole_over;  // masks of one byte behind attention and MLP

@@ -31,8 +31,9 @@ struct StateBytes {
 
 // Bytes that the forward pass of one microbatch of one layer leaves for the backward pass, on one rank. With recomputation: the
 // layer's input.
+// `experts_load`: rows that the rank's experts get, over those of an even share without padding.
 [[nodiscard]] double activation_bytes(const TransformerModel& model, std::int64_t layer, const ParallelPlan& plan,
-                                      const Batch& batch, const PrecisionPlan& precision);
+                                      const Batch& batch, const PrecisionPlan& precision, double experts_load = 1);
 // Korthikanti's coefficients: bytes over s b h of one layer of a GPT without flash attention.
 [[nodiscard]] double korthikanti_coefficient(const TransformerModel& model, const ParallelPlan& plan, double sequence);
 

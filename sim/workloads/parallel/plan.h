@@ -118,6 +118,15 @@ struct ExpertLoad {
   double capacity_factor = 0;
   bool pads_to_capacity = true;
   ExpertDispatch dispatch = ExpertDispatch::kAsRouted;
+
+  // Returns the share of the tokens' choices that a capacity leaves. Every expert is taken to be full where it is too small.
+  [[nodiscard]] double computed_share() const { return capacity_factor > 0 && capacity_factor < 1 ? capacity_factor : 1; }
 };
+// The most that `imbalance` can be: a rank has at most all tokens of its group, and of each at most those of its experts that a
+// token can choose.
+[[nodiscard]] constexpr double most_imbalance(int ranks, std::int64_t experts, std::int64_t experts_per_token) {
+  const double by_choice = static_cast<double>(experts) / static_cast<double>(experts_per_token);
+  return by_choice < ranks ? by_choice : ranks;
+}
 
 }  // namespace weft::work

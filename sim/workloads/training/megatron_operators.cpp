@@ -407,7 +407,8 @@ std::int64_t Megatron::saved_by_layer(const StepEmitter& emit, std::int64_t laye
   if (plan.recompute == Recompute::kFull || plan.recompute == Recompute::kOperators) plan.recompute = Recompute::kNone;
   const RankShapes& s = emit.shapes();
   const bool whole = style_.traits.keeps_gathered && plan.sequence_parallel;  // inputs of the first matrices of both halves
-  return static_cast<std::int64_t>(activation_bytes(setup.model, layer, plan, setup.batch, setup.precision)) +
+  return static_cast<std::int64_t>(
+             activation_bytes(setup.model, layer, plan, setup.batch, setup.precision, emit.experts().load())) +
          (whole ? 2 * s.activation_bytes((s.tokens - s.norm_tokens) * s.hidden) : 0) + saved_scores(emit);
 }
 

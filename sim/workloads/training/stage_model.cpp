@@ -62,8 +62,13 @@ double copies_that_travel(const TrainingSetup& setup) {
 // Returns the most loaded rank's tokens over the mean, of what capacity leaves.
 double most_loaded(const TrainingSetup& setup, std::int64_t tokens) {
   const ExpertLoad& load = setup.expert_load;
-  if (load.power_law <= 0) return load.capacity_factor > 0 ? std::min(load.imbalance, load.capacity_factor) : load.imbalance;
-  const double mean = static_cast<double>(tokens * setup.model.moe.experts_per_token);
+  const MixtureOfExperts& moe = setup.model.moe;
+  if (load.power_law <= 0) {
+    // A search of plans tries groups of fewer ranks than the one that was given.
+    const double imbalance = std::min(load.imbalance, most_imbalance(setup.plan.expert, moe.experts, moe.experts_per_token));
+    return load.capacity_factor > 0 ? std::min(imbalance, load.capacity_factor) : imbalance;
+  }
+  const double mean = static_cast<double>(tokens * moe.experts_per_token);
   const double most = drawn_expert_load(setup, tokens).rows / mean;
   return load.capacity_factor > 0 ? most : std::max(1.0, most);
 }
@@ -222,7 +227,7 @@ ExpertShapes::ExpertShapes(const TrainingSetup& setup) {
   if (moe.experts == 0) return;
   tokens = shapes.norm_tokens;
   local_experts = moe.experts / plan.expert;
-  const std::int64_t copies = tokens * moe.experts_per_token;
+  copies = tokens * moe.experts_per_token;
   const double load = most_loaded(setup, tokens);
   if (setup.expert_load.capacity_factor > 0 && setup.expert_load.pads_to_capacity) {
     // Padded to the capacity of every expert (models/workloads §2.7).

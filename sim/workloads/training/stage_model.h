@@ -107,11 +107,15 @@ struct RankShapes {
 // Model: where routing is limited to some nodes and an expert group spans several, or `dispatch: per_node` says so, a token's
 // copies to one node travel as one, and are multiplied there at no cost (DeepEP); elsewhere each copy travels.
 //
-// Model: every rank of an expert group does what its most loaded one does.
+// Model: every rank of an expert group does what its most loaded one does. With a capacity every expert is full.
 struct ExpertShapes {
   explicit ExpertShapes(const TrainingSetup& setup);
 
+  // Rows of a rank's experts over those of an even share.
+  [[nodiscard]] double load() const { return copies > 0 ? static_cast<double>(sent) / static_cast<double>(copies) : 1; }
+
   std::int64_t tokens = 0;         // a rank routes
+  std::int64_t copies = 0;         // tokens x k
   std::int64_t sent = 0;           // token copies it dispatches: tokens x k, or all experts' capacity
   std::int64_t local_experts = 0;  // E / e
   std::int64_t per_expert = 0;     // token copies one local expert computes

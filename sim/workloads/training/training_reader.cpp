@@ -1,5 +1,7 @@
 #include "sim/workloads/training/training_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -57,7 +59,15 @@ void read_experts(ParamReader& workload, TrainingSetup& setup) {
   if (setup.expert_load.power_law > kSteepestPowerLaw) {
     experts->error("power_law", std::string{kTooSteepPowerLaw}, "for a less even load give 'imbalance'");
   }
-  if (setup.model.moe.experts == 0) experts->error_here("the model has no experts");
+  const MixtureOfExperts& moe = setup.model.moe;
+  if (moe.experts == 0) {
+    experts->error_here("the model has no experts");
+  } else if (const double most = most_imbalance(setup.plan.expert, moe.experts, moe.experts_per_token);
+             setup.expert_load.imbalance > most) {
+    experts->error("imbalance", fmt::format("expected at most {:g}, got {:g}", most, setup.expert_load.imbalance),
+                   fmt::format("{} rank{} share {} experts, and a token chooses {}: its heaviest rank has no more",
+                               setup.plan.expert, setup.plan.expert == 1 ? "" : "s", moe.experts, moe.experts_per_token));
+  }
   experts->finish();
 }
 

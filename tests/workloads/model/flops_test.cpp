@@ -52,6 +52,20 @@ TEST(FlopsTest, WithMultiTokenPredictionAreThoseOfMegatronBridge) {
   EXPECT_NEAR(flops / (338e12 / 1297), 1, 0.001);
 }
 
+// Dropped tokens' experts are not computed: of 32 layers, two of eight experts of three matrices each.
+TEST(FlopsTest, DroppedTokensExpertsDoNotCount) {
+  const TransformerModel model = shipped_model("mixtral_8x7b");
+  const double routed = 2.0 * 32 * 2 * 3 * 4096 * 14336;  // forward, of a token
+  for (const FlopConvention convention : {FlopConvention::kCausalAttention, FlopConvention::kSixN}) {
+    const double all = model_flops(model, 100, 4096, convention);
+    EXPECT_NEAR((all - model_flops(model, 100, 4096, convention, 0.1)) / (3 * 100 * 0.9 * routed), 1, 1e-9);
+  }
+  const auto hardware = [&](double computed) {
+    return hardware_flops(model, 100, 4096, FlopConvention::kCausalAttention, Recompute::kFull, computed);
+  };
+  EXPECT_NEAR((hardware(1) - hardware(0.1)) / (4 * 100 * 0.9 * routed), 1, 1e-9);
+}
+
 TEST(FlopsTest, CausalAttentionIsHalfOfFull) {
   const TransformerModel model = shipped_model("llama3_8b");
   const LayerFlops full = layer_forward_flops(model, 0, 8192, 8192, FlopConvention::kFullAttention);

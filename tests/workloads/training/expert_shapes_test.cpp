@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/workloads/kernels/experts.h"
+#include "sim/workloads/model/memory.h"
 #include "sim/workloads/training/stage_model.h"
 #include "tests/workloads/training/training_support.h"
 
@@ -25,6 +26,31 @@ TEST(ExpertShapesTest, APowerLawGivesTheBusiestRanksLoad) {
   EXPECT_NEAR(static_cast<double>(ExpertShapes{setup}.sent), busiest, 1.0);
   setup.plan.expert = 1;  // one rank has all of them
   EXPECT_EQ(ExpertShapes{setup}.sent, 4096 * 2);
+}
+
+TEST(ExpertShapesTest, ARanksRowsGrowWithImbalanceAndCapacity) {
+  TrainingSetup setup = mixture();
+  EXPECT_DOUBLE_EQ(ExpertShapes{setup}.load(), 1);
+  setup.expert_load.imbalance = 1.5;
+  EXPECT_DOUBLE_EQ(ExpertShapes{setup}.load(), 1.5);
+  setup.expert_load.imbalance = 100;  // of four ranks no one has more than all, and a searched plan may have fewer
+  EXPECT_DOUBLE_EQ(ExpertShapes{setup}.load(), 4);
+  setup.expert_load = {.capacity_factor = 1.25};
+  EXPECT_DOUBLE_EQ(ExpertShapes{setup}.load(), 1.25);  // 8 experts x 1280 rows of 8,192
+}
+
+// A rank keeps rows of h + 3 f_e elements of two bytes and an index of four (models/workloads §1.6).
+TEST(ExpertShapesTest, ActivationsGrowWithTheBusiestRanksRows) {
+  TrainingSetup setup = mixture();
+  const auto bytes = [&] {
+    return activation_bytes(setup.model, 0, setup.plan, setup.batch, setup.precision, ExpertShapes{setup}.load());
+  };
+  const double even = bytes();
+  const double of_experts = 4096 * 2 * (2.0 * (4096 + 3 * 4096) + 4);
+  setup.expert_load.imbalance = 2;
+  EXPECT_DOUBLE_EQ(bytes() - even, of_experts);
+  setup.expert_load = {.capacity_factor = 0.5};
+  EXPECT_DOUBLE_EQ(even - bytes(), of_experts / 2);
 }
 
 // Two picks fall on two nodes with one half each: 2 (1 - 1/4) = 1.5 nodes of a token's two copies.

@@ -131,6 +131,22 @@ TEST(TrainingReaderTest, ReadsHowUnevenExpertsAreAndHowTokensTravel) {
   EXPECT_THAT(refusal_of_step(experts + "experts: {dispatch: per_rank}"), ::testing::HasSubstr("per_rank"));
 }
 
+constexpr const char* kTinyMixture =
+    "model: {kind: model, name: tiny, layers: 4, hidden: 512, heads: 8, vocab: 1000, moe: {experts: 8, "
+    "experts_per_token: 2, expert_ffn: 512}}\nbatch: {global: 8, sequence: 1024}\n";
+
+// Eight ranks with an expert each: a token chooses two, so that half of what all have could go to two of eight, 4 times the
+// mean.
+TEST(TrainingReaderTest, RefusesImbalanceThatNoRoutingGives) {
+  const std::string eight = std::string{kTinyMixture} + "parallelism: {data: 8, expert: 8}\n";
+  EXPECT_DOUBLE_EQ(read_step(eight + "experts: {imbalance: 4}").expert_load.imbalance, 4);
+  EXPECT_THAT(refusal_of_step(eight + "experts: {imbalance: 4.1}"), ::testing::HasSubstr("expected at most 4, got 4.1"));
+  const std::string two = std::string{kTinyMixture} + "parallelism: {data: 2, expert: 2}\n";
+  EXPECT_DOUBLE_EQ(read_step(two + "experts: {imbalance: 2}").expert_load.imbalance, 2) << "all tokens go to one of two ranks";
+  EXPECT_THAT(refusal_of_step(two + "experts: {imbalance: 2.1}"), ::testing::HasSubstr("experts.imbalance"));
+  EXPECT_THAT(refusal_of_step(std::string{kTinyMixture} + "experts: {imbalance: 1.2}"), ::testing::HasSubstr("at most 1"));
+}
+
 TEST(TrainingReaderTest, ReadsStageTimes) {
   const std::string pipeline = std::string{kModel} + "parallelism: {pipeline: 2}\n";
   const TrainingSetup setup = read_step(pipeline + "stage_times: {forward: [11 ms, 12 ms], backward: [20 ms]}");
