@@ -1,5 +1,6 @@
 #include "sim/workloads/training/megatron_experts.h"
 
+#include "sim/workloads/training/megatron_host.h"
 #include "sim/workloads/training/megatron_linear.h"
 
 namespace weft::work {
@@ -104,18 +105,27 @@ void experts_forward(StepEmitter& emit) {
   const ParallelPlan& plan = emit.setup().plan;
   const std::int64_t copies = x.sent * s.hidden;
   const std::int64_t received = x.local_experts * x.per_expert * s.hidden;
+  megatron_host::router_forward(emit);
+  emit.begin_graph(emit.setup().graphs.router);
   linear_forward(emit, router(emit));
   pass(emit, x.tokens * moe.experts * 2, x.tokens * moe.experts, "choose experts");
+  emit.end_graph();
   // Two bytes for each expert from every rank (models/workloads §2.7).
   emit.blocking(GroupSlot::kExpert, coll::Collective::kAllGather, Bytes{2 * plan.expert * moe.experts * plan.tensor},
                 "all-gather counts");
+  megatron_host::dispatch_forward(emit);
   pass(emit, copies, copies, "permute");
+  megatron_host::wait_for_counts(emit);
   send_tokens(emit, x.dispatch, "dispatch", [&] { shared_forward(emit); });
   expert_tensor(emit, coll::Collective::kAllGather, "all-gather tokens");
   if (x.local_experts > 1) pass(emit, received, received, "sort by expert");
+  megatron_host::experts_forward(emit);
   linear_forward(emit, experts_up(emit));
+  megatron_host::grouped_forward(emit);
   fused_activation(emit, x.local_experts * x.per_expert * x.ffn, false);
   linear_forward(emit, experts_down(emit));
+  megatron_host::grouped_forward(emit);
+  megatron_host::combine_forward(emit);
   if (x.local_experts > 1) pass(emit, received, received, "sort by rank");
   expert_tensor(emit, coll::Collective::kReduceScatter, "reduce-scatter tokens");
   send_tokens(emit, x.combine, "combine", [] {});
@@ -127,6 +137,7 @@ void experts_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart p
   const ExpertShapes& x = emit.experts();
   const std::int64_t copies = x.sent * s.hidden;
   const std::int64_t received = x.local_experts * x.per_expert * s.hidden;
+  megatron_host::combine_backward(emit, part);
   if (part.input) {
     pass(emit, x.tokens * s.hidden + copies, copies, "unpermute backward");
     send_tokens(emit, x.combine, "combine backward", [&] { shared_backward(emit, gradients, part); });
@@ -135,16 +146,23 @@ void experts_backward(StepEmitter& emit, GradientSync& gradients, BackwardPart p
   } else {
     shared_backward(emit, gradients, part);
   }
+  megatron_host::experts_backward(emit, part);
   linear_backward(emit, gradients, experts_down(emit), part);
+  megatron_host::grouped_backward(emit, part);
   if (part.input) fused_activation(emit, x.local_experts * x.per_expert * x.ffn, true);
   linear_backward(emit, gradients, experts_up(emit), part);
+  megatron_host::grouped_backward(emit, part);
   if (part.input) {
+    megatron_host::dispatch_backward(emit, part);
     if (x.local_experts > 1) pass(emit, received, received, "sort by rank");
     expert_tensor(emit, coll::Collective::kReduceScatter, "reduce-scatter tokens");
     send_tokens(emit, x.dispatch, "dispatch backward", [] {});
     pass(emit, copies, x.tokens * s.hidden, "permute backward");
   }
+  megatron_host::router_backward(emit, part);
+  emit.begin_graph(emit.setup().graphs.router);
   linear_backward(emit, gradients, router(emit), part);
+  emit.end_graph();
 }
 
 }  // namespace weft::work

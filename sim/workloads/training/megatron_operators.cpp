@@ -10,6 +10,7 @@
 #include "sim/workloads/model/memory.h"
 #include "sim/workloads/training/megatron_attention.h"
 #include "sim/workloads/training/megatron_experts.h"
+#include "sim/workloads/training/megatron_host.h"
 #include "sim/workloads/training/megatron_linear.h"
 #include "sim/workloads/training/megatron_modules.h"
 #include "sim/workloads/training/optimizer_bytes.h"
@@ -237,6 +238,9 @@ void Megatron::embedding_forward(StepEmitter& emit) const {
 void Megatron::forward(StepEmitter& emit, std::int64_t layer, bool without_last_product) const {
   const RankShapes& s = emit.shapes();
   const TransformerModel& model = emit.setup().model;
+  const bool has_experts = model.is_moe_layer(layer);
+  if (has_experts) megatron_host::around_forward(emit);
+  emit.begin_graph(emit.setup().graphs.attention);
   norm_forward(emit);
   qkv_forward(emit);
   rotary(emit, "rotary");
@@ -250,14 +254,16 @@ void Megatron::forward(StepEmitter& emit, std::int64_t layer, bool without_last_
     SplitLinear partial = proj(emit);
     partial.split = Split::kNone;
     linear_forward(emit, partial);
+    emit.end_graph();
     if (without_last_product) return;
     linear_forward(emit, down(emit));
     return residual(emit);
   }
   linear_forward(emit, proj(emit));
   residual(emit);
+  emit.end_graph();
   norm_forward(emit);
-  if (model.is_moe_layer(layer)) {
+  if (has_experts) {
     experts_forward(emit);
   } else {
     linear_forward(emit, up(emit));
@@ -318,6 +324,7 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
   } else {
     if (model.is_moe_layer(layer)) {
       experts_backward(emit, gradients, part);
+      megatron_host::around_backward(emit, part);
     } else {
       linear_backward(emit, gradients, down(emit), part);
       if (part.input) fused_activation(emit, s.tokens * s.ffn, true, activates_again_backward(emit) ? 1 : 0);
@@ -328,14 +335,17 @@ void Megatron::layer_backward(StepEmitter& emit, GradientSync& gradients, std::i
       residual_backward(emit);
       dropout_backward(emit);
     }
+    emit.begin_graph(emit.setup().graphs.attention);
     linear_backward(emit, gradients, proj(emit), part);
     attention();
     qkv_backward(emit, gradients, part);
   }
-  if (!part.input) return;
-  bias_gradients(emit, layer);
-  norm_backward(emit, gradients, TensorKind::kAttentionNorm);
-  residual_backward(emit);
+  if (part.input) {
+    bias_gradients(emit, layer);
+    norm_backward(emit, gradients, TensorKind::kAttentionNorm);
+    residual_backward(emit);
+  }
+  emit.end_graph();
 }
 
 void Megatron::head_forward(StepEmitter& emit) const {
@@ -419,7 +429,7 @@ std::unique_ptr<LayerOperators> fused_operators(const FusedStyle& style) { retur
 const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
-    .make = [](ParamReader&) { return fused_operators({.traits = {.megatron_modules = true}}); },
+    .make = [](ParamReader&) { return fused_operators({.traits = {.megatron_modules = true, .host_of_experts = true}}); },
     .model =
         {.assumes =
              "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
@@ -430,8 +440,11 @@ const Registration<LayerOperators> megatron{
              "flash "
              "attention; with flash_attention: false softmax, dropout and GeLU "
              "as before FlashAttention and Transformer Engine; tensor-parallel communication blocks "
-             "forward and runs beside the other GEMM backward; gradients and parameters in contiguous buffers and buckets.",
-
+             "forward and runs beside the other GEMM backward; gradients and parameters in contiguous buffers and buckets. The "
+             "host of "
+             "a layer with experts pays for operators, a product and a gradient of each expert among them, and waits for the "
+             "counts of "
+             "tokens, but for what cuda_graph (the whole) or cuda_graph_modules has.",
          .leaves_out =
              {"megatron: gradients of biases and norm weights are added to their buffers at no cost: they have few bytes",
               "megatron: latent attention's splits and concatenations are not run",
@@ -441,6 +454,9 @@ const Registration<LayerOperators> megatron{
               "whole",
               "context parallelism: causal work is spread exactly evenly",
               "experts: all ranks of an expert group do what the most loaded one does",
+              "experts: the host's operators are those of the all-to-all dispatcher, also where DeepEP's or HybridEP's runs; "
+              "that "
+              "of dense layers pays launches only",
               "experts: with pad_to_capacity: false capacity cuts a power law's loads expert by expert, a stated "
               "imbalance as a whole",
               "experts: copies of a token to one node travel as one where routing is node-limited "
@@ -448,7 +464,7 @@ const Registration<LayerOperators> megatron{
          .sources = {"models/workloads §2", "Narayanan et al., 2021", "Korthikanti et al., 2022", "Megatron-core"},
          .files = {"workloads/training/megatron_linear.cpp", "workloads/training/megatron_attention.cpp",
                    "workloads/training/megatron_modules.cpp", "workloads/training/buffer_sync.cpp",
-                   "workloads/training/stage_model.h"}},
+                   "workloads/training/stage_model.h", "workloads/training/megatron_host.h"}},
 };
 
 }  // namespace weft::work

@@ -67,7 +67,7 @@ OpIndex StepEmitter::kernel(const Kernel& kernel, std::string_view name, std::op
   op.weight_gradient = kernel.weight_gradient;
   op.fills_memory = fills_memory(class_of(kernel.kind), kernel.bytes);
   set_load(op, times_.load(kernel, op.duration));
-  op.launched = !setup_.cuda_graph || !graph_started_;
+  op.launched = !(setup_.cuda_graph || in_graph_) || !graph_started_;
   graph_started_ = true;
   return compute(op, name);
 }

@@ -29,6 +29,7 @@ struct FrameworkTraits {
   bool blocks_on_tensor = false;       // compute waits for every collective of the tensor group, unless overlap_tensor
   bool keeps_gathered = false;         // a linear layer's gathered input stays for its weight gradient
   bool host_of_hooks = false;          // the host's time for hooks of FSDP2 counts
+  bool host_of_experts = false;        // and that for a layer of experts (megatron_host.h)
   bool scales_dynamically = false;     // operands in fp8 are scaled by the largest element of the tensor at hand
   bool megatron_modules = false;       // Megatron-LM's side kernels, gradient buffer and master weights (megatron_modules.h)
 };
@@ -50,6 +51,12 @@ class StepEmitter {
   [[nodiscard]] std::int64_t layer() const { return layer_; }
   // A pass over a microbatch begins: with CUDA graphs its first kernel is launched, the others are nodes.
   void begin_pass() { graph_started_ = false; }
+  // All that follows is a CUDA graph of its own where `module` says so, until the end of it.
+  void begin_graph(bool module) {
+    in_graph_ = module;
+    if (module) graph_started_ = false;
+  }
+  void end_graph() { in_graph_ = false; }
 
   // A kernel on the compute stream. It waits for what was joined since the last one.
   OpIndex kernel(const Kernel& kernel, std::string_view name, std::optional<Category> category = {});
@@ -110,6 +117,7 @@ class StepEmitter {
   std::int16_t microbatch_ = -1;
   std::int16_t layer_ = -1;
   bool graph_started_ = false;
+  bool in_graph_ = false;
 };
 
 // Kernels of the compute stream that are told by the bytes they move, or by their elements.

@@ -55,6 +55,12 @@ struct StageTimes {
 // Kernels of flash attention. cuDNN's stand for FlashAttention-3's and Transformer Engine's too: all use what Hopper added.
 enum class AttentionKernels : std::uint8_t { kCudnn, kFlash2 };
 
+// Parts of Megatron-LM's layers that are CUDA graphs of their own.
+struct ModuleGraphs {
+  bool attention = false;
+  bool router = false;  // of layers with experts, with the counts of tokens by expert
+};
+
 struct TrainingSetup {
   TransformerModel model;
   ParallelPlan plan;
@@ -66,7 +72,8 @@ struct TrainingSetup {
   OptimizerKind optimizer = OptimizerKind::kAdamFused;
   bool momentum = false;       // of SGD
   bool clip_grad_norm = true;  // a 4-byte all-reduce over the model-parallel ranks before the optimizer
-  bool cuda_graph = false;
+  bool cuda_graph = false;     // each pass over a microbatch
+  ModuleGraphs graphs = {};
   bool fused_loss = true;
   // False: kernels of Megatron-LM before FlashAttention and Transformer Engine. Scores are written and read back, biases are
   // added and summed by kernels of their own, GeLU is compiled by torch.jit.

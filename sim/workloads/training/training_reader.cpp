@@ -114,6 +114,23 @@ void read_lora(ParamReader& workload, TrainingSetup& setup) {
   lora->finish();
 }
 
+void read_graphs(ParamReader& workload, TrainingSetup& setup) {
+  setup.cuda_graph = workload.optional<bool>("cuda_graph", false);
+  const std::vector<std::string> modules = workload.list<std::string>("cuda_graph_modules");
+  for (const std::string& module : modules) {
+    if (module != "attention" && module != "router") {
+      workload.error("cuda_graph_modules", "unknown module '" + module + "'", "choices: attention, router");
+    }
+    (module == "attention" ? setup.graphs.attention : setup.graphs.router) = true;
+  }
+  if (modules.empty()) return;
+  if (setup.cuda_graph) workload.error("cuda_graph_modules", "stands beside 'cuda_graph', which has all modules");
+  if (setup.framework != "megatron") workload.error("cuda_graph_modules", "are those of framework: megatron");
+  if (setup.graphs.router && setup.model.moe.experts == 0) {
+    workload.error("cuda_graph_modules", "has 'router', and the model has no experts");
+  }
+}
+
 void read_transformer_impl(ParamReader& workload, TrainingSetup& setup) {
   const bool is_given = workload.has("transformer_impl");
   setup.transformer_impl = workload.choice<TransformerImpl>(
@@ -163,7 +180,7 @@ TrainingSetup read_training(ParamReader& workload, std::size_t ranks) {
                                                       {"full", FlopConvention::kFullAttention},
                                                       {"six_n", FlopConvention::kSixN}},
                                                      FlopConvention::kCausalAttention);
-  setup.cuda_graph = workload.optional<bool>("cuda_graph", false);
+  read_graphs(workload, setup);
   setup.fused_loss = workload.optional<bool>("fused_loss", !setup.framework.starts_with("huggingface"));
   setup.flash_attention = workload.optional<bool>("flash_attention", true);
   read_transformer_impl(workload, setup);

@@ -11,6 +11,7 @@
 //     lora: {rank: 16, targets: [qkv, proj]}
 //     convention: causal               # of FLOPs: causal, full, six_n
 //     cuda_graph: false
+//     cuda_graph_modules: [attention, router]    # of Megatron-LM, in place of the whole
 //     fused_loss: true
 //     flash_attention: true
 //     transformer_impl: transformer_engine                      # or local, of Megatron-LM

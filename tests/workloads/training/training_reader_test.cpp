@@ -147,6 +147,20 @@ TEST(TrainingReaderTest, RefusesImbalanceThatNoRoutingGives) {
   EXPECT_THAT(refusal_of_step(std::string{kTinyMixture} + "experts: {imbalance: 1.2}"), ::testing::HasSubstr("at most 1"));
 }
 
+TEST(TrainingReaderTest, ReadsWhichModulesAreGraphs) {
+  const TrainingSetup setup = read_step(std::string{kTinyMixture} + "cuda_graph_modules: [router]");
+  EXPECT_TRUE(setup.graphs.router);
+  EXPECT_FALSE(setup.graphs.attention);
+  EXPECT_TRUE(read_step(std::string{kModel} + "cuda_graph_modules: [attention]").graphs.attention);
+  EXPECT_THAT(refusal_of_step(std::string{kTinyMixture} + "cuda_graph_modules: [mlp]"),
+              ::testing::HasSubstr("unknown module 'mlp'"));
+  EXPECT_THAT(refusal_of_step(std::string{kTinyMixture} + "cuda_graph: true\ncuda_graph_modules: [router]"),
+              ::testing::HasSubstr("stands beside"));
+  EXPECT_THAT(refusal_of_step(std::string{kModel} + "cuda_graph_modules: [router]"), ::testing::HasSubstr("has no experts"));
+  EXPECT_THAT(refusal_of_step(std::string{kTinyMixture} + "framework: pytorch_compile\ncuda_graph_modules: [router]"),
+              ::testing::HasSubstr("framework: megatron"));
+}
+
 TEST(TrainingReaderTest, ReadsStageTimes) {
   const std::string pipeline = std::string{kModel} + "parallelism: {pipeline: 2}\n";
   const TrainingSetup setup = read_step(pipeline + "stage_times: {forward: [11 ms, 12 ms], backward: [20 ms]}");
