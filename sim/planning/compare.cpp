@@ -93,7 +93,8 @@ ComparedRun compared_run(const scenario::Scenario& scenario, const scenario::Run
   if (result.training) {
     Duration exposed;
     for (const Duration each : run.exposed) exposed += each;
-    run.error = step_error(scenario.cluster, std::min(1.0, exposed.seconds() / run.time.seconds()));
+    run.error =
+        step_error(scenario.cluster, scenario.workload.training->model, std::min(1.0, exposed.seconds() / run.time.seconds()));
   } else if (!result.collectives.empty()) {
     const std::vector<DeviceId>& devices = scenario.workload.collectives.front().devices;
     std::set<std::int32_t> hosts;

@@ -25,7 +25,11 @@ class Nearest {
 
 }  // namespace
 
-std::optional<double> step_error(const net::Cluster& cluster, double exposed_share) {
+PublishedError published_error(const work::TransformerModel& model) {
+  return model.moe.experts > 0 ? kPublishedMixtures : kPublishedDense;
+}
+
+std::optional<double> step_error(const net::Cluster& cluster, const work::TransformerModel& model, double exposed_share) {
   const std::string_view network = scenario::network_between(cluster, static_cast<int>(cluster.topology.host_count()));
   Nearest nearest;
   for (const Validation& set : cluster.profile.validations()) {
@@ -33,7 +37,8 @@ std::optional<double> step_error(const net::Cluster& cluster, double exposed_sha
     nearest.add(tested && tested->network == network ? 0 : 1, set.median_error);
   }
   if (!nearest.error()) return std::nullopt;
-  return (1 - exposed_share) * kPublishedStepError + exposed_share * std::max(kPublishedStepError, *nearest.error());
+  const double published = published_error(model).mean;
+  return (1 - exposed_share) * published + exposed_share * std::max(published, *nearest.error());
 }
 
 std::optional<double> collective_error(const net::Cluster& cluster, const scenario::PredictedCollective& predicted) {

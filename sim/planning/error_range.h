@@ -4,9 +4,9 @@
 //   collective  the median error of the profile's sets of that operation over that network on as many GPUs; where there is
 //               none, the largest of that operation over that network; else of that network; of the operation; of all
 //
-// E is the mean error of published training steps (validate/published/results.md, mean over blocks), whole steps of others'
-// machines; C is the largest median error among the sets of collectives over the cluster's network that its profile states, or,
-// where there is none, among all (docs/accuracy.md).
+// E is the mean error of published training steps, whole steps of others' machines: of dense models for dense ones, of mixtures
+// of experts for mixtures (published_errors.h). C is the largest median error among the sets of collectives over the cluster's
+// network that its profile states, or, where there is none, among all (docs/accuracy.md).
 //
 // Model: errors of the parts add up, as if all went one way. Two plans of one cluster err alike in much, so that the difference
 // between them is better known than either time.
@@ -15,17 +15,18 @@
 #include <optional>
 
 #include "sim/network/cluster.h"
+#include "sim/planning/published_errors.h"
 #include "sim/scenario/stated_error.h"
+#include "sim/workloads/model/transformer.h"
 
 namespace weft::plan {
 
-// The mean over blocks of validate/published/results.md, rounded up to whole per cent; a test reads the page.
-inline constexpr double kPublishedStepError = 0.1;
-// The largest error of a row there, rounded up likewise: taken where the profile states no set that was measured.
-inline constexpr double kWorstStepError = 0.49;
+// Returns that of published steps of such models. Its `worst` is taken where the profile states no set that was measured.
+[[nodiscard]] PublishedError published_error(const work::TransformerModel& model);
 
-// Share of the time, either way. Nothing where the profile states no set that was measured.
-[[nodiscard]] std::optional<double> step_error(const net::Cluster& cluster, double exposed_share);
+// Share of the time, either way, of a step of `model`. Nothing where the profile states no set that was measured.
+[[nodiscard]] std::optional<double> step_error(const net::Cluster& cluster, const work::TransformerModel& model,
+                                               double exposed_share);
 [[nodiscard]] std::optional<double> collective_error(const net::Cluster& cluster,
                                                      const scenario::PredictedCollective& predicted);
 

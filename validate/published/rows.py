@@ -3,14 +3,17 @@
 
     validate/published/rows.py build/weft [TEXT...] [--json FILE] [--jobs N]
     validate/published/rows.py --write DIR [TEXT...]
+    validate/published/rows.py --from FILE --errors sim/planning/published_errors.h
 
 Rows are those of models/workloads §9 (blocks.py). TEXT picks blocks ("9.4") or parts of rows' names; `--set` changes all of them,
 to see what a choice is worth. `--write` puts every row into DIR as a scenario of its own. One set of parameters per machine: a row names a cluster, a model, a plan and a batch, nothing else.
 Errors are (predicted - published) / published in the unit that was published; a block counts once however many rows it has.
+Mixtures of experts are apart: of them all rows count alike. `--errors` writes what weft states as the error of a step.
 """
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -92,6 +95,42 @@ def shares(result):
                     for key, value in parts.items() if value / total >= 0.005)
 
 
+def is_mixture(result):
+    """Whether the model of a result, or of a row's record, has experts."""
+    if "mixture" in result:
+        return result["mixture"]
+    model = result["configuration"]["scenario"]["workload"]["model"]
+    if isinstance(model, str):
+        return re.search("^moe:", (ROOT / "configs/models" / f"{model}.yaml").read_text(), re.MULTILINE) is not None
+    return "moe" in model
+
+
+def mixture_errors(records):
+    return [abs(record["error"]) for record in records if record["error"] is not None and is_mixture(record)]
+
+
+def dense_only(records):
+    return [record for record in records if record["error"] is not None and not is_mixture(record)]
+
+
+def stated_errors(records):
+    """(mean, worst) of dense models over blocks, and of mixtures over rows."""
+    dense = dense_only(records)
+    mixtures = mixture_errors(records)
+    return ((statistics.mean(block_errors(dense).values()), max(abs(r["error"]) for r in dense)),
+            (statistics.mean(mixtures), max(mixtures)))
+
+
+def write_errors(file, records):
+    """Puts the figures of stated_errors into the header, rounded up to whole per cent."""
+    text = file.read_text()
+    for name, (mean, worst) in zip(("kPublishedDense", "kPublishedMixtures"), stated_errors(records)):
+        up = [math.ceil(100 * round(error, 3)) / 100 for error in (mean, worst)]
+        text, count = re.subn(rf"{name}{{[^}}]*}}", f"{name}{{.mean = {up[0]:.2f}, .worst = {up[1]:.2f}}}", text)
+        assert count == 1, name
+    file.write_text(text)
+
+
 def block_errors(records):
     """Mean absolute error by block, over the rows that ran."""
     by_block = {}
@@ -128,8 +167,10 @@ def print_summary(records):
     for block, error in errors.items():
         ran = [abs(r["error"]) for r in of_block(records, block) if r["error"] is not None]
         print(f"{block:14} {len(of_block(records, block)):5} {len(ran):5} {error:13.1%} {max(ran):9.1%}")
-    if errors:
-        print(f"mean over blocks {statistics.mean(errors.values()):.1%}")
+    if dense_only(records):
+        print(f"mean over blocks, dense models {statistics.mean(block_errors(dense_only(records)).values()):.1%}")
+    if mixture_errors(records):
+        print(f"mean over rows, mixtures of experts {statistics.mean(mixture_errors(records)):.1%}")
     for block, found in memory_errors(records).items():
         print(f"memory, {block}: {len(found)} rows, mean |error| {statistics.mean(map(abs, found)):.1%}, "
               f"from {min(found):+.1%} to {max(found):+.1%}")
@@ -153,8 +194,13 @@ def markdown(records):
     for block, error in errors.items():
         ran = [abs(r["error"]) for r in of_block(records, block) if r["error"] is not None]
         lines.append(f"| {block} | {len(of_block(records, block))} | {len(ran)} | {error:.1%} | {max(ran):.1%} |")
-    if errors:
-        lines.append(f"| **mean over blocks** | | | **{statistics.mean(errors.values()):.1%}** | |")
+    if dense_only(records):
+        mean = statistics.mean(block_errors(dense_only(records)).values())
+        lines.append(f"| **mean over blocks, dense models** | | | **{mean:.1%}** | |")
+    if mixture_errors(records):
+        count = len(mixture_errors(records))
+        lines.append(f"| **mean over rows, mixtures of experts** | {count} | {count} | **{statistics.mean(mixture_errors(records)):.1%}** "
+                     f"| {max(mixture_errors(records)):.1%} |")
     if memory_errors(records):
         lines += ["", "## Memory", "", "GB of the rank that holds most, of rows for which it was printed. torchtitan prints what PyTorch's "
                   "allocator has reserved.", "", "| block | row | published | predicted | error |", "| --- | --- | ---: | ---: | ---: |"]
@@ -165,13 +211,14 @@ def markdown(records):
     lines += ["", "## Which rows are off, and why", ""]
     lines += [f"- **{name}**: {reason}." for name, reason in blocks.OFF.items()]
     lines += ["", "Not expressed:", ""] + [f"- **{name}**: {reason}." for name, reason in blocks.NOT_EXPRESSED.items()]
-    lines += ["", "## Rows", "", "Parts of the step in per cent of it, means over GPUs.", "",
+    lines += ["", "## Rows", "", "Parts of the step in per cent of it, means over GPUs. Rows of mixtures of experts are marked *.", "",
               "| block | row | published | predicted | error | unit | parts |", "| --- | --- | ---: | ---: | ---: | --- | --- |"]
     for r in records:
         if r["error"] is None:
             lines.append(f"| {r['block']} | {r['name']} | {r['published']:.2f} | | | {r['unit']} | {r['message']} |")
         else:
-            lines.append(f"| {r['block']} | {r['name']} | {r['published']:.2f} | {r['predicted']:.2f} | {r['error']:+.1%} | {r['unit']} "
+            mark = "*" if is_mixture(r) else ""
+            lines.append(f"| {r['block']} | {r['name']}{mark} | {r['published']:.2f} | {r['predicted']:.2f} | {r['error']:+.1%} | {r['unit']} "
                          f"| {r['shares']} |")
     return "\n".join(lines) + "\n"
 
@@ -190,6 +237,7 @@ def main():
     parser.add_argument("--write", metavar="DIR")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--markdown", metavar="FILE", help="a page of all of it")
+    parser.add_argument("--errors", metavar="FILE", help="the header of stated errors: written anew")
     parser.add_argument("--from", dest="source", metavar="FILE", help="results of --json in place of runs; several times", action="append")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, metavar="SECONDS", help="of a row")
@@ -206,6 +254,8 @@ def main():
         print_summary(records)
         if options.markdown:
             pathlib.Path(options.markdown).write_text(markdown(records))
+        if options.errors:
+            write_errors(pathlib.Path(options.errors), records)
         return 0
     if not options.weft:
         parser.error("which weft?")
@@ -220,7 +270,7 @@ def main():
             if value is None:
                 record["message"] = result
             else:
-                record.update(shares=shares(result), breakdown_ns=result["breakdown_ns"],
+                record.update(mixture=is_mixture(result), shares=shares(result), breakdown_ns=result["breakdown_ns"],
                               iteration_ns=result["iteration_time_ns"], wall_s=result["wall_s"],
                               peak_bytes=result["memory_per_gpu_bytes"]["total"])
                 if row.memory is not None:
@@ -235,6 +285,8 @@ def main():
         pathlib.Path(options.json).write_text(json.dumps(records, indent=1) + "\n")
     if options.markdown:
         pathlib.Path(options.markdown).write_text(markdown(records))
+    if options.errors:
+        write_errors(pathlib.Path(options.errors), records)
     return 0
 
 

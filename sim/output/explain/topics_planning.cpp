@@ -142,9 +142,11 @@ std::vector<Topic> planning_topics() {
        .text =
            {.title = "how far off a predicted time may be: by how far predictions were off where others measured",
             .assumes =
-                "A step's computation is as far off as published steps in the mean, its exposed communication as the "
-                "largest median error that the profile states over the cluster's network, if that is more. Both add up as if "
-                "they went one way. A collective is as far off as the sets of its operation, its network and its number of "
+                "A step's computation is as far off as published steps in the mean: of dense models where its model is dense, "
+                "of "
+                "mixtures of experts where it is one. Its exposed communication is as far off as the largest median error that "
+                "the profile states over the cluster's network, if that is more. Both add up as if they went one way. A "
+                "collective is as far off as the sets of its operation, its network and its number of "
                 "GPUs, or the nearest to those.",
             .leaves_out = {"ranges: two plans of one cluster err alike in much; the difference between them is better known"},
             .sources = {"docs/accuracy.md", "validate/published/results.md"},

@@ -498,7 +498,7 @@ class Search {
                     .mfu = run.mfu,
                     .memory = run.memory,
                     .exposed_share = exposed_share(run),
-                    .error = step_error(scenario_.cluster, exposed_share(run)),
+                    .error = step_error(scenario_.cluster, space_.setup.model, exposed_share(run)),
                     .bottleneck = std::move(bottleneck),
                     .bottleneck_share = share,
                     .cost = cost,

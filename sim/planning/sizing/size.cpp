@@ -157,7 +157,8 @@ class Sizing {
       made.gap = found.bounds_all ? std::max(0.0, 1 - found.least().value_or(made.plan.score) / made.plan.score) : 1.0;
     }
     made.digest = found.digest;
-    made.error = step_error(scenario.cluster, made.plan.exposed_share);
+    made.error = step_error(scenario.cluster, question_.setup.model, made.plan.exposed_share);
+    made.worst_error = published_error(question_.setup.model).worst;
     fill(made, scenario.cluster);
     last_seconds_ = made.seconds.value;
     return made;
@@ -178,7 +179,7 @@ class Sizing {
     const double working = question_.tokens / made.plan.tokens_per_second;
     // A plan that the search did not find may be better by its gap, where that is bounded.
     const double better = made.gap && *made.gap < 1 ? 1 - *made.gap : 1;
-    made.seconds = {working / made.useful.value, working * (1 - error) * better / made.useful.most,
+    made.seconds = {working / made.useful.value, working * std::max(0.0, 1 - error) * better / made.useful.most,
                     working * (1 + error) / made.useful.least};
     const double per_second = made.plan.cost.usd_per_hour() / 3'600;
     made.usd = {made.seconds.value * per_second, made.seconds.least * per_second, made.seconds.most * per_second};

@@ -67,6 +67,7 @@ struct SizedCluster {
   RankedPlan plan;
   std::optional<double> gap;    // by how much a better plan could be faster; none: proven
   std::optional<double> error;  // of the step's time
+  double worst_error = 0;       // of published steps of such models
   std::string failures;         // the book's name
   double failures_within = 1;
   LongTime time_to_failure = {};
@@ -87,7 +88,7 @@ struct SizedCluster {
   std::uint64_t digest = 0;
 
   // Returns what its ranges allow for: the largest error of published steps where the profile states no set that was measured.
-  [[nodiscard]] double range_error() const { return error.value_or(kWorstStepError); }
+  [[nodiscard]] double range_error() const { return error.value_or(worst_error); }
 };
 
 using LoadNodes = std::function<net::Cluster(std::int64_t nodes)>;  // 0: as many as the file has
