@@ -1,4 +1,4 @@
-// What the host does for layers of experts under Megatron-LM: operators by what is counted in its sources, and one wait a
+// The host of layers of experts under Megatron-LM: operators by what is counted in its sources, and one wait a layer.
 // layer.
 #include <gtest/gtest.h>
 
