@@ -1,5 +1,6 @@
-// The host's part in a layer of experts under Megatron-LM and Transformer Engine, where no CUDA graph has it. These are operators
-// that it issues from Python beside the launches, and the wait for the counts of tokens that the experts' kernels need.
+// The host's part in a layer of experts under Megatron-LM and Transformer Engine, where no CUDA graph has it. These are
+// operators that it issues from Python beside the launches, and the wait for the counts of tokens that the experts' kernels
+// need.
 //
 // Operators were counted in the sources, each where it is called (megatron_host.cpp). The price of one is that of Hugging
 // Face's (gpu.stream.host_operator), fitted there to a small step. Nothing is fitted to mixtures of experts.
