@@ -429,7 +429,7 @@ std::unique_ptr<LayerOperators> fused_operators(const FusedStyle& style) { retur
 const Registration<LayerOperators> megatron{
     .name = "megatron",
     .summary = "fused kernels of Megatron-LM and Transformer Engine",
-    .make = [](ParamReader&) { return fused_operators({.traits = {.megatron_modules = true, .host_of_experts = true}}); },
+    .make = [](ParamReader&) { return fused_operators({.traits = {.host_of_experts = true, .megatron_modules = true}}); },
     .model =
         {.assumes =
              "Training steps of Megatron-LM, with tensor, sequence, context and expert parallelism: one kernel "
