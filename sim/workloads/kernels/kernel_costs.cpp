@@ -52,7 +52,7 @@ constexpr Origin kIntegerTables{.source = ParamSource::kFitted,
 constexpr Origin kIntegerKernels{.source = ParamSource::kFitted,
                                  .reference =
                                      "models/workloads §4.2: kernels of PyTorch and Triton in one to sixteen rows "
-                                     "(validate/measured/h200x1_integer_products.jsonl), taken over by other GPUs",
+                                     "(validate/measured/h200x1_integer_products.ndjson), taken over by other GPUs",
                                  .gpu = "H200"};
 
 struct IntegerOrigins {

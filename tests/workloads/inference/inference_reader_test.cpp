@@ -120,7 +120,7 @@ TEST(InferenceReaderTest, AnImbalanceOrAPowerLawSaysHowUnevenExpertsAre) {
 
 TEST(InferenceReaderTest, RefusesRequestsThatSayTooLittleOrTooMuch) {
   EXPECT_THAT(errors_of("model: llama3_8b, requests: {count: 3}"),
-              ElementsAre("workload.inference.requests: expected one of 'rate', 'concurrency' and 'trace'"));
+              ElementsAre("workload.inference.requests: expected one of 'rate', 'concurrency' and 'trace', and none is given"));
   EXPECT_THAT(errors_of("model: llama3_8b, requests: {rate: 4}"),
               ElementsAre("workload.inference.requests.rate: expected requests per time such as '4 /s', got '4'"));
   EXPECT_THAT(errors_of("model: llama3_8b, requests: {concurrency: 4, arrivals: fixed}"),
