@@ -52,7 +52,7 @@ def rises_and_falls(front):
         assert one["tokens_per_second_per_user"] > other["tokens_per_second_per_user"], (one, other)
         assert one["tokens_per_second_per_gpu"] < other["tokens_per_second_per_gpu"], (one, other)
     widths = [plan["parallelism"]["tensor"] for plan in front]
-    assert widths[0] == max(widths) == 8 and widths[-1] == min(widths) < 8, widths
+    assert widths[0] == max(widths) == 8 and widths[-1] < 8, widths
     # A user's speed is dear: the quick end has a tenth of the throughput at most.
     assert front[0]["tokens_per_second_per_gpu"] < front[-1]["tokens_per_second_per_gpu"] / 10, front[0]
 

@@ -464,8 +464,8 @@ OFF = {
                                           "(evaluation, the host) was not printed",
     "9.9 1.7B on 48": "too fast by a quarter; its microbatches are not printed, and what the host takes for Transformer Engine's "
                       "operators was not measured",
-    "9.11 CP 2 to CP 8": "too fast by more the longer the sequence; attention is 85 % of it, its rate under a ring of PyTorch's was "
-                         "measured on two GPUs alone, and the loop's host and merges of partial results have no time",
+    "9.11 CP 2 to CP 8": "too fast by more the longer the sequence; attention is 85 % of it, and its rate under PyTorch's ring was "
+                         "measured on two GPUs alone",
     "9.11 memory of 70B": "a quarter to a third short: what of a recomputed layer under tensor parallelism lives beside the loss is "
                           "not known",
     "9.11 TP 8": "too fast by a fifth; two H200 under tensor parallelism are predicted 3 to 8 % fast "
