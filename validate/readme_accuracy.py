@@ -78,7 +78,7 @@ def loads_of_a_loop(weft):
 def published_steps():
     """Text and largest errors of results.md, of dense models and of mixtures, whose rows have a star."""
     text = pathlib.Path(ROOT, "validate/published/results.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [\d.]+[^|]* \| ([^|]*?)(\*?) \| [\d.]+ \| [\d.]+ \| ([-+][\d.]+)% \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| [\d.]+[^|]* \| ([^|]*?)(\*?) \| [\d.]+ \| [\d.]+ \| ([-+][\d.]+)% \| \S", text, re.MULTILINE)
     return text, *([abs(float(error)) for _, star, error in rows if (star == "*") == is_mixture] for is_mixture in (False, True))
 
 

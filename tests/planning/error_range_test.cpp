@@ -106,7 +106,7 @@ TEST(ErrorRangeTest, TheErrorOfStepsIsThatOfThePublishedOnes) {
 // Errors of the page's rows; those of mixtures of experts are marked: "| 9.14 | 25.11 qwen3 on 8 B200* | 9299.00 | ...".
 std::vector<double> errors_of_rows(bool mixtures) {
   std::ifstream file{WEFT_SOURCE_DIR "/validate/published/results.md"};
-  const std::regex error_of_row{R"(\| ([+-][0-9.]+)% \|)"};
+  const std::regex error_of_row{R"(\| ([+-][0-9.]+)% \| .)"};
   std::vector<double> errors;
   for (std::string line; std::getline(file, line);) {
     std::smatch found;
@@ -123,12 +123,12 @@ TEST(ErrorRangeTest, TheWorstErrorsAreThoseOfTheRows) {
 }
 
 // As docs/cost_and_power.md and the planner's tutorial say.
-TEST(ErrorRangeTest, MoreThanHalfOfThePublishedRowsLieWithinItAndNineInTenWithinAQuarter) {
+TEST(ErrorRangeTest, MoreThanHalfOfThePublishedRowsLieWithinItAndSevenInEightWithinAQuarter) {
   const std::vector<double> errors = errors_of_rows(false);
   const auto within = [&](double limit) { return std::ranges::count_if(errors, [&](double error) { return error <= limit; }); };
-  EXPECT_EQ(errors.size(), 164U);
+  EXPECT_EQ(errors.size(), 200U);
   EXPECT_GT(within(kPublishedDense.mean), static_cast<std::ptrdiff_t>(errors.size() / 2));
-  EXPECT_GE(static_cast<double>(within(0.25)), 0.9 * static_cast<double>(errors.size()));
+  EXPECT_GE(static_cast<double>(within(0.25)), 0.875 * static_cast<double>(errors.size()));
   EXPECT_EQ(errors_of_rows(true).size(), 32U);
 }
 
