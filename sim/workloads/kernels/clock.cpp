@@ -150,7 +150,8 @@ std::vector<double> PowerTimeline::slowdowns(const GpuPower& power) const {
     before[i + 1] = {.tensor = before[i].tensor + bins_[i % count].tensor,
                      .memory = before[i].memory + bins_[i % count].memory};
   }
-  const auto whole = static_cast<double>(window_bins_ / count);
+  const std::size_t iterations = window_bins_ / count;
+  const auto whole = static_cast<double>(iterations);
   const std::size_t rest = window_bins_ % count;
   const double window = static_cast<double>(window_bins_) * bin_;
   std::vector<double> found(count);

@@ -1,6 +1,7 @@
 #include "sim/workloads/trace/kineto/comm_parts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -54,7 +55,7 @@ std::int64_t shared_out(std::string_view splits, std::int64_t elements, std::siz
   }
   if (sum == 0) return 0;
   const double share = static_cast<double>(sum - parts[self]) / static_cast<double>(sum);
-  return static_cast<std::int64_t>(static_cast<double>(elements) * share + 0.5);
+  return std::llround(static_cast<double>(elements) * share);
 }
 
 bool differ(std::string_view splits) {
