@@ -80,6 +80,54 @@ double product_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCos
   return best;
 }
 
+// Mean over the draws of the load that `heaviest_of` finds in the visits by expert.
+template <class HeaviestOf>
+ExpertVisits mean_of_draws(double tokens, double top_k, std::int64_t experts, double exponent, const HeaviestOf& heaviest_of) {
+  std::uint64_t state = 1;
+  ExpertVisits mean{.kept = 0};
+  for (int draw = 0; draw < kDraws; ++draw) {
+    std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
+    const ExpertVisits heaviest = heaviest_of(visits);
+    mean.rows += heaviest.rows / kDraws;
+    mean.experts += heaviest.experts / kDraws;
+    mean.kept += heaviest.kept / kDraws;
+  }
+  mean.experts = std::max(1.0, std::min(mean.experts, mean.rows));
+  return mean;
+}
+
+// As DeepSeek's EPLB does for one group of experts: a copy more of the expert whose copies have most to do, one by one.
+std::vector<double> loads_of_copies(const std::vector<double>& visits, std::int64_t redundant) {
+  std::vector<double> copies(visits.size(), 1.0);
+  for (std::int64_t i = 0; i < redundant; ++i) {
+    std::size_t busiest = 0;
+    for (std::size_t e = 1; e < visits.size(); ++e)
+      if (visits[e] / copies[e] > visits[busiest] / copies[busiest]) busiest = e;
+    copies[busiest] += 1.0;
+  }
+  std::vector<double> loads;
+  for (std::size_t e = 0; e < visits.size(); ++e)
+    loads.insert(loads.end(), static_cast<std::size_t>(copies[e]), visits[e] / copies[e]);
+  return loads;
+}
+
+// The busiest copies first, each to the GPU with least to do that has a place left.
+ExpertVisits busiest_of_packed(std::vector<double> loads, std::int64_t ranks) {
+  std::ranges::sort(loads, std::greater{});
+  const std::size_t places = loads.size() / static_cast<std::size_t>(ranks);
+  std::vector<ExpertVisits> gpus(static_cast<std::size_t>(ranks));
+  std::vector<std::size_t> held(gpus.size(), 0);
+  for (const double load : loads) {
+    std::size_t least = gpus.size();
+    for (std::size_t g = 0; g < gpus.size(); ++g)
+      if (held[g] < places && (least == gpus.size() || gpus[g].rows < gpus[least].rows)) least = g;
+    if (least == gpus.size()) break;
+    gpus[least].add(load);
+    ++held[least];
+  }
+  return std::ranges::max(gpus, {}, &ExpertVisits::rows);
+}
+
 }  // namespace
 
 ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks) {
@@ -90,68 +138,28 @@ ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts,
 
 ExpertVisits heaviest_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks, double exponent,
                                   double capacity) {
-  std::uint64_t state = 1;
-  ExpertVisits mean{.kept = 0};
   const double most = capacity * tokens * top_k / static_cast<double>(experts);
   const auto here = static_cast<std::size_t>(std::max<std::int64_t>(1, experts / ranks));
-  for (int draw = 0; draw < kDraws; ++draw) {
-    std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
+  return mean_of_draws(tokens, top_k, experts, exponent, [&](std::vector<double>& visits) {
     const double routed = std::accumulate(visits.begin(), visits.end(), 0.0);
     for (double& visit : visits) visit = std::min(visit, most);
-    mean.kept += routed > 0 ? std::accumulate(visits.begin(), visits.end(), 0.0) / routed / kDraws : 1.0 / kDraws;
+    const double kept = routed > 0 ? std::accumulate(visits.begin(), visits.end(), 0.0) / routed : 1.0;
     ExpertVisits heaviest;
     for (std::size_t first = 0; first + here <= visits.size(); first += here) {
       ExpertVisits load;
-      for (std::size_t i = first; i < first + here; ++i) {
-        load.rows += visits[i];
-        load.experts += std::min(1.0, visits[i]);
-      }
+      for (std::size_t i = first; i < first + here; ++i) load.add(visits[i]);
       if (load.rows > heaviest.rows) heaviest = load;
     }
-    mean.rows += heaviest.rows / kDraws;
-    mean.experts += heaviest.experts / kDraws;
-  }
-  mean.experts = std::max(1.0, std::min(mean.experts, mean.rows));
-  return mean;
+    heaviest.kept = kept;
+    return heaviest;
+  });
 }
 
-// As DeepSeek's EPLB does for one group of experts: a copy more of the expert whose copies have most to do, one by one; then
-// the busiest copies first, each to the GPU with least to do that has a place left.
 ExpertVisits balanced_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t redundant, std::int64_t ranks,
                                   double exponent) {
-  std::uint64_t state = 1;
-  ExpertVisits mean;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    const std::vector<double> visits = drawn_visits(state, tokens, tokens * top_k, experts, exponent);
-    std::vector<double> copies(visits.size(), 1.0);
-    for (std::int64_t i = 0; i < redundant; ++i) {
-      std::size_t busiest = 0;
-      for (std::size_t e = 1; e < visits.size(); ++e)
-        if (visits[e] / copies[e] > visits[busiest] / copies[busiest]) busiest = e;
-      copies[busiest] += 1.0;
-    }
-    std::vector<double> loads;
-    for (std::size_t e = 0; e < visits.size(); ++e)
-      loads.insert(loads.end(), static_cast<std::size_t>(copies[e]), visits[e] / copies[e]);
-    std::ranges::sort(loads, std::greater{});
-    const auto places = (experts + redundant) / ranks;
-    std::vector<ExpertVisits> gpus(static_cast<std::size_t>(ranks));
-    std::vector<std::int64_t> held(gpus.size(), 0);
-    for (const double load : loads) {
-      std::size_t least = gpus.size();
-      for (std::size_t g = 0; g < gpus.size(); ++g)
-        if (held[g] < places && (least == gpus.size() || gpus[g].rows < gpus[least].rows)) least = g;
-      if (least == gpus.size()) break;
-      gpus[least].rows += load;
-      gpus[least].experts += std::min(1.0, load);
-      ++held[least];
-    }
-    const ExpertVisits heaviest = std::ranges::max(gpus, {}, &ExpertVisits::rows);
-    mean.rows += heaviest.rows / kDraws;
-    mean.experts += heaviest.experts / kDraws;
-  }
-  mean.experts = std::max(1.0, std::min(mean.experts, mean.rows));
-  return mean;
+  return mean_of_draws(tokens, top_k, experts, exponent, [&](const std::vector<double>& visits) {
+    return busiest_of_packed(loads_of_copies(visits, redundant), ranks);
+  });
 }
 
 double experts_seconds(const Kernel& kernel, const GpuSpec& gpu, const ExpertCosts& costs, double rate, int sms) {

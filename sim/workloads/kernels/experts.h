@@ -18,6 +18,9 @@ struct ExpertVisits {
   double rows = 0;     // visits of its experts
   double experts = 0;  // that any token visits
   double kept = 1;     // share of all visits that experts' capacity leaves
+
+  // One expert's visits.
+  void add(double visits) { rows += visits, experts += visits < 1.0 ? visits : 1.0; }
 };
 // All experts have as many visits.
 [[nodiscard]] ExpertVisits even_expert_load(double tokens, double top_k, std::int64_t experts, std::int64_t ranks);
