@@ -204,10 +204,10 @@ void check_alternatives(ParamReader& reader) {
 // A step then runs in the next wider format.
 void warn_of_units(ParamReader& workload, const TrainingSetup& setup, const GpuSpec* gpu) {
   if (gpu == nullptr || !has_no_units(*gpu, setup.precision.compute)) return;
+  const std::string_view wider = to_string(runs_as(*gpu, setup.precision.compute));
   workload.warning_here(
-      fmt::format("{} has no units for {}: products run in {}", gpu->name, to_string(setup.precision.compute),
-                  to_string(runs_as(*gpu, setup.precision.compute))),
-      fmt::format("precision: {{compute: {}}} says the same", to_string(runs_as(*gpu, setup.precision.compute))));
+      fmt::format("{} has no units for {}: products run in {}", gpu->name, to_string(setup.precision.compute), wider),
+      fmt::format("precision: {{compute: {}}} says the same", wider));
 }
 
 }  // namespace

@@ -254,6 +254,19 @@ Param<AttentionCosts> flash2(const char* name, double AttentionCosts::*member, c
                                 .description = description});
 }
 
+Param<AttentionCosts> softmax_of(const char* name, double AttentionCosts::*member, const std::string& kernels,
+                                 const char* description) {
+  return param<AttentionCosts>(
+      name, member,
+      {.unit = "FLOP",
+       .min = 0.0,
+       .max = 10'000.0,
+       .source = ParamSource::kLiterature,
+       .reference = "FlashAttention-3 (arXiv:2407.08608), figure 5: " + kernels + " at head widths of 64 and 128",
+       .description = description,
+       .gpu = "H100"});
+}
+
 }  // namespace
 
 const ParamGroup<AttentionCosts> attention_costs{
@@ -261,14 +274,8 @@ const ParamGroup<AttentionCosts> attention_costs{
     "flash attention",
     {share("forward_efficiency", &AttentionCosts::forward_efficiency, kSteps, "share of the tensor cores' peak"),
      share("backward_efficiency", &AttentionCosts::backward_efficiency, kSteps, "the same of the backward kernel"),
-     param("softmax", &AttentionCosts::softmax,
-           {.unit = "FLOP",
-            .min = 0.0,
-            .max = 10'000.0,
-            .source = ParamSource::kLiterature,
-            .reference = "FlashAttention-3 (arXiv:2407.08608), figure 5: cuDNN at head widths of 64 and 128",
-            .description = "of the tensor cores, that take as long as the softmax of a query and a key",
-            .gpu = "H100"}),
+     softmax_of("softmax", &AttentionCosts::softmax, "cuDNN",
+                "of the tensor cores, that take as long as the softmax of a query and a key"),
      time("block_overhead", &AttentionCosts::block_overhead, "of a block of 128 queries; 2.5 times that backward"),
      param("tail", &AttentionCosts::tail,
            {.unit = "ratio",
@@ -282,14 +289,8 @@ const ParamGroup<AttentionCosts> attention_costs{
      flash2("flash2_forward_efficiency", &AttentionCosts::flash2_forward_efficiency,
             "FlashAttention-2's share of the peak; 0: as forward_efficiency"),
      flash2("flash2_backward_efficiency", &AttentionCosts::flash2_backward_efficiency, "the same of its backward kernel"),
-     param("flash2_softmax", &AttentionCosts::flash2_softmax,
-           {.unit = "FLOP",
-            .min = 0.0,
-            .max = 10'000.0,
-            .source = ParamSource::kLiterature,
-            .reference = "FlashAttention-3 (arXiv:2407.08608), figure 5: FlashAttention-2 at head widths of 64 and 128",
-            .description = "softmax of FlashAttention-2, where it has rates of its own",
-            .gpu = "H100"})}};
+     softmax_of("flash2_softmax", &AttentionCosts::flash2_softmax, "FlashAttention-2",
+                "softmax of FlashAttention-2, where it has rates of its own")}};
 
 const ParamGroup<PagedAttentionCosts> prefill_costs = paged_costs("gpu.prefill", "attention of prompts over a paged cache");
 const ParamGroup<PagedAttentionCosts> decode_costs = paged_costs("gpu.decode", "attention of answers over a paged cache");
